@@ -1,0 +1,202 @@
+// Package kv is the safe: the one small interface between the election engine
+// and a store.
+//
+// A [Store] holds safes, one a name. A safe is vacant or holds one [Record]: the
+// signature of whoever leads. A record fades once its time to live has passed
+// since its owner last refreshed it.
+//
+//	           create                       refresh
+//	        ┌──────────▶ ┌────────────────┐ ──────┐
+//	vacant  │            │ record         │       │
+//	        ◀──────────┘ │ signature,     │ ◀─────┘
+//	delete, or the TTL   │ token, value   │ ──────┐ swap: another value,
+//	has passed           └────────────────┘ ◀─────┘ or another signature
+//
+// The package holds no policy: what to do about a lost reply, when to try
+// again, how long to trust a lease are questions of the engine (package
+// election). An adapter maps each operation to one atomic primitive of its
+// store, keeps no state of its own that could not be read back from the store,
+// and never closes the client that it was given.
+package kv
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+)
+
+// A Record is what a safe holds.
+//
+// A record is identified by its Signature and Token together: a create that was
+// delayed in the network may bring an old signature in again, but never under
+// the same token. Records can be compared with ==.
+type Record struct {
+	// Signature says who wrote the record. It is opaque to the store, and new
+	// for each campaign. Empty in a foreign record.
+	Signature string
+
+	// Value is what the owner publishes: any bytes. In a foreign record, what
+	// its writer put there.
+	Value string
+
+	// Token orders the signatures of one safe: each new signature gets a larger
+	// token than every earlier one, across deletes, expiries and restarts. It
+	// stays the same as long as the signature does. Zero in a foreign record
+	// for which the store knows no order.
+	Token uint64
+
+	// Revision changes with each change of the record. Two equal revisions of a
+	// safe mean that nothing changed in between; their order means nothing.
+	Revision uint64
+
+	// TTL is how long the record lives, counted from the start of the call that
+	// last wrote or refreshed it, as granted by the store. Zero if unknown, as
+	// it may be for foreign records.
+	TTL time.Duration
+
+	// Lease is the store's own handle of what keeps the record alive (an etcd
+	// lease, a Consul session), empty where a record keeps itself alive. Only
+	// the adapter reads it; a caller passes it back as it came. Several records
+	// may share a lease.
+	Lease string
+
+	// Foreign is set if this library did not write the record, or wrote it in a
+	// version from the future. It is somebody's lock.
+	Foreign bool
+
+	// Permanent is set if the record has no expiry at all: unless somebody
+	// removes it, it stays for ever.
+	Permanent bool
+}
+
+// Owns reports whether r and other are the same stretch of ownership: the same
+// signature under the same token. A foreign record owns nothing.
+func (r Record) Owns(other Record) bool {
+	return !r.Foreign && !other.Foreign && r.Signature != "" &&
+		r.Signature == other.Signature && r.Token == other.Token
+}
+
+// A Lifetime says how long a record lives whose owner has stopped refreshing
+// it, counted from the start of the last write or refresh.
+type Lifetime struct {
+	// Min is the shortest time: what a store grants for the TTL that was asked,
+	// and at least that TTL.
+	Min time.Duration
+	// Max is the longest time until the store lets another in, as long as the
+	// store itself is healthy. A Consul session lasts up to twice its TTL.
+	Max time.Duration
+}
+
+// The definite outcomes. They are matched with errors.Is; a store may wrap them
+// to say more. After any other error of a writing operation, its own context's
+// included, the write may or may not have happened, now or later.
+var (
+	// ErrVacant means that the safe holds no live record.
+	ErrVacant = errors.New("kv: the safe is vacant")
+
+	// ErrHeld means that a create was refused and had no effect: the safe holds
+	// a live record, perhaps a foreign one, or the store keeps the safe closed
+	// for a while after its last owner.
+	ErrHeld = errors.New("kv: the safe is held")
+
+	// ErrStale means that a swap, refresh or delete was refused and had no
+	// effect: the record (or, in a hand-over, the lease of the next one) is no
+	// longer as the caller saw it.
+	ErrStale = errors.New("kv: the record is not the one given")
+
+	// ErrInvalid means that the store can never do what was asked: a name, a
+	// TTL or a value that it does not take, a foreign record where an own one
+	// is needed. Nothing happened, and trying again is futile. The error's text
+	// says what would be right.
+	ErrInvalid = errors.New("kv: invalid request")
+)
+
+// A Store is a set of safes. Any number of goroutines may use it at once, and
+// any number of safes share its client, its leases and its connections.
+//
+// Rules for every operation:
+//
+//   - It is one atomic step of the store. Its condition and its write cannot be
+//     separated by another client's write.
+//   - Its context bounds it: when the context ends it returns promptly, with an
+//     error for which errors.Is reports the context's error or cause, and leaves
+//     no goroutine behind.
+//   - It does not try again by itself in a way that could carry out a write
+//     twice with different effect.
+//   - Reads are linearizable: they show every write that returned before the
+//     read began.
+//   - Names are any non-empty strings. A name is kept apart from every other
+//     name, or refused with ErrInvalid.
+//   - Live means: less than the TTL has passed since the start of the call that
+//     last wrote or refreshed the record. A record is never treated as expired
+//     before that; it may live longer, up to Lifetime.Max.
+//   - A foreign record is reported, and is never changed, refreshed or deleted.
+//   - No error contains credentials.
+type Store interface {
+	// Create puts a record into a vacant safe. Of rec it uses the Signature,
+	// Value and TTL. It returns the record as it stands, with a token larger
+	// than that of every earlier record of the safe.
+	//
+	// It returns ErrHeld if a live record is there (the caller's own too), and
+	// ErrInvalid if name, value or TTL are not to be had in this store.
+	Create(ctx context.Context, name string, rec Record) (Record, error)
+
+	// Swap replaces old by next if the safe still holds old at old.Revision.
+	// It returns next as it stands.
+	//
+	// With old's signature in next, it publishes next.Value: token, lease and
+	// TTL stay, and the record's life is at least not shortened. A value change
+	// is no refresh: do not count on a longer life.
+	//
+	// With another signature in next, it hands the safe over: the record gets a
+	// new, larger token and its full TTL from the start of the call. If
+	// next.Lease is set (next was read from this store: the heir's own record in
+	// another safe), that lease backs the record from now on, and is left as
+	// alive as the TTL demands; if not, the adapter obtains one as Create does.
+	//
+	// It returns ErrStale if the safe holds anything else, or nothing, or if
+	// next.Lease is gone.
+	Swap(ctx context.Context, name string, old, next Record) (Record, error)
+
+	// Refresh starts the TTL of the caller's record anew and returns the record
+	// as it stands in the safe. It changes neither value nor token nor, where
+	// the store judges expiry, revision.
+	//
+	// Success proves that the safe held rec's signature and token during the
+	// call: renewing a lease or session is no such proof, the key itself is
+	// looked at. The TTL in the returned record is what this refresh granted,
+	// counted from the start of this call.
+	//
+	// It returns ErrStale if the safe does not hold rec. It never brings a
+	// record back.
+	Refresh(ctx context.Context, name string, rec Record) (Record, error)
+
+	// Delete empties the safe if it holds rec's signature and token, and frees
+	// what backed the record unless other records share it. It returns ErrStale
+	// if the safe does not hold rec.
+	Delete(ctx context.Context, name string, rec Record) error
+
+	// Get returns the safe's record, or ErrVacant.
+	Get(ctx context.Context, name string) (Record, error)
+
+	// Watch yields the state of the safe: first the present one, then the state
+	// after each change, merged if the reader is slow. A vacant safe is yielded
+	// as ErrVacant with a zero Record, and the sequence goes on. Every other
+	// error is the last thing it yields; when ctx ends, that error is ctx's
+	// error or cause.
+	//
+	// It always comes to yield the vacancy that follows an expiry, without help
+	// from anybody. A refresh that changes no revision is no change. Changes
+	// that cancel each other out (a record that came and went) may go
+	// unreported.
+	//
+	// Waiting is free: where the store can push, an unchanged safe costs no
+	// requests but a rare look as a backstop; where it cannot, few. It never
+	// spins, whatever is in the safe. What it started ends with the loop.
+	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
+
+	// Lifetime says how long records live that are written with ttl, without
+	// asking the store. It returns ErrInvalid if the store cannot honour ttl.
+	Lifetime(ttl time.Duration) (Lifetime, error)
+}

@@ -1,0 +1,70 @@
+package kv
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
+
+// textVersion is the version of the text form. A reader takes any other version
+// for a foreign record.
+const textVersion = 1
+
+// text is the form in which adapters write a record where the store holds one
+// string a key: a JSON object that an operator can read.
+type text struct {
+	Election  int    `json:"election"`
+	Signature string `json:"signature"`
+	Value     string `json:"value,omitempty"`
+	Binary    []byte `json:"binary,omitempty"` // the value, if it is not valid UTF-8
+	TTL       int64  `json:"ttl_ms"`
+	Token     uint64 `json:"token,omitempty"`
+	Revision  uint64 `json:"revision,omitempty"`
+}
+
+// Encode returns the text form of a record: its signature, value and TTL (in
+// milliseconds, rounded up), and its token and revision if they are not zero. A
+// store that derives token or revision from its own counters leaves them zero.
+// Lease, Foreign and Permanent are the store's to know. The result is the same
+// for the same record.
+func Encode(rec Record) string {
+	t := text{
+		Election:  textVersion,
+		Signature: rec.Signature,
+		TTL:       int64((rec.TTL + time.Millisecond - 1) / time.Millisecond),
+		Token:     rec.Token,
+		Revision:  rec.Revision,
+	}
+	if utf8.ValidString(rec.Value) {
+		t.Value = rec.Value
+	} else {
+		t.Binary = []byte(rec.Value)
+	}
+	b, err := json.Marshal(t)
+	if err != nil {
+		panic(fmt.Sprintf("kv: a record always has a text form: %v", err))
+	}
+	return string(b)
+}
+
+// Decode returns the record that s is the text form of. Anything else is a
+// foreign record with s as its value.
+func Decode(s string) Record {
+	var t text
+	err := json.Unmarshal([]byte(s), &t)
+	if err != nil || t.Election != textVersion || t.Signature == "" || t.TTL <= 0 {
+		return Record{Value: s, Foreign: true}
+	}
+	value := t.Value
+	if t.Binary != nil {
+		value = string(t.Binary)
+	}
+	return Record{
+		Signature: t.Signature,
+		Value:     value,
+		Token:     t.Token,
+		Revision:  t.Revision,
+		TTL:       time.Duration(t.TTL) * time.Millisecond,
+	}
+}
