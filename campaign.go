@@ -1,0 +1,272 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// Campaign waits until the candidate is elected and returns its term. The
+// caller must call Term.Resign once its work has stopped, also if the term was
+// lost; Run does that by itself.
+//
+// ctx bounds the campaign only, never the term; its values are in the term's
+// context. When ctx ends, or the store can never do what is asked (kv.ErrInvalid),
+// Campaign returns an error that wraps the reason and the last trouble with the
+// store, if there was any; a record that it may have written meanwhile is
+// removed, within a third of the TTL if the store answers.
+func (c *Candidate) Campaign(ctx context.Context) (*Term, error) {
+	return c.campaign(ctx, context.WithoutCancel(ctx), stand{})
+}
+
+// A stand is how a campaign begins and what its term will be like.
+type stand struct {
+	rest  time.Duration // leave a vacancy to the others for so long
+	drain bool          // the lease is kept after the term's end, until released
+}
+
+// A campaign is one attempt of a candidate to be elected.
+type campaign struct {
+	*Candidate
+	base  context.Context // parent of the term's context
+	stand stand
+
+	draft   kv.Record // the signature, value and TTL that it tries to put in
+	asked   bool      // a create was sent: our record may be there, now or later
+	unknown bool      // the last create had no clear answer: look before the next
+	found   kv.Record // our own record, seen in the safe though no create told us
+	trouble error     // the last error of the store or of the health check
+}
+
+func (c *Candidate) campaign(ctx, base context.Context, s stand) (*Term, error) {
+	cm := &campaign{
+		Candidate: c,
+		base:      base,
+		stand:     s,
+		draft:     kv.Record{Signature: newSignature(c.opts.ID), Value: c.opts.Value, TTL: c.opts.TTL},
+	}
+	c.log.DebugContext(ctx, "campaigning")
+	term, err := cm.run(ctx)
+	if err == nil {
+		return term, nil
+	}
+	cm.withdraw(ctx)
+	if cm.trouble != nil && !errors.Is(err, cm.trouble) {
+		return nil, fmt.Errorf("election: campaign for %q: %w (last trouble: %w)", c.name, err, cm.trouble)
+	}
+	return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
+}
+
+// run waits for a vacancy and claims it, until that succeeds or ctx ends.
+func (c *campaign) run(ctx context.Context) (*Term, error) {
+	latest, stop := c.sightings(ctx)
+	defer stop()
+	rested := time.Now().Add(c.stand.rest)
+	retry := c.pace.backoff()
+	claim := time.NewTimer(0)
+	claim.Stop()
+	defer claim.Stop()
+	for waited := false; ; {
+		select {
+		case <-ctx.Done():
+			return nil, causeOf(ctx)
+		case s := <-latest:
+			switch {
+			case s.err == nil && s.rec.Signature == c.draft.Signature && !s.rec.Foreign:
+				c.found = s.rec
+				claim.Reset(0)
+			case s.err == nil:
+				c.held(ctx, s.rec)
+				waited = true
+				claim.Stop()
+			case errors.Is(s.err, kv.ErrVacant):
+				retry.reset()
+				c.found = kv.Record{}
+				claim.Reset(max(c.hesitation(waited), time.Until(rested)))
+			case errors.Is(s.err, kv.ErrInvalid):
+				return nil, s.err
+			default:
+				c.fault(ctx, "cannot watch the safe", s.err)
+			}
+		case <-claim.C:
+			term, err := c.claim(ctx)
+			if term != nil {
+				return term, nil
+			}
+			if errors.Is(err, kv.ErrInvalid) {
+				return nil, err
+			}
+			claim.Reset(retry.pause())
+		}
+	}
+}
+
+// hesitation spreads the claims of candidates that all saw the leader go, so
+// that most of them see the next one before they ask.
+func (c *campaign) hesitation(waited bool) time.Duration {
+	if !waited {
+		return 0
+	}
+	return rand.N(c.pace.spread + 1)
+}
+
+// claim makes one attempt on a safe that was seen vacant, or holds our own
+// record. It returns a term, or an error that says why there is none yet.
+func (c *campaign) claim(ctx context.Context) (*Term, error) {
+	if err := c.healthy(ctx); err != nil {
+		c.fault(ctx, "not healthy enough to lead", err)
+		return nil, err
+	}
+	if c.unknown {
+		if err := c.look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if c.found.Signature != "" {
+		return c.adopt(ctx)
+	}
+	return c.create(ctx)
+}
+
+// create tries to put the signature in. Its answer alone says whether that
+// happened; without a clear one, the next claim begins with a look.
+func (c *campaign) create(ctx context.Context) (*Term, error) {
+	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	defer cancel()
+	c.asked = true
+	sent := c.clock()
+	rec, err := c.store.Create(attempt, c.name, c.draft)
+	switch {
+	case err == nil:
+		return c.elected(ctx, rec, sent)
+	case errors.Is(err, kv.ErrHeld), errors.Is(err, kv.ErrInvalid):
+		return nil, err
+	}
+	c.unknown = true
+	c.fault(ctx, "cannot tell whether the claim was carried out", err)
+	return nil, err
+}
+
+// look finds out what became of a create without a clear answer.
+func (c *campaign) look(ctx context.Context) error {
+	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	defer cancel()
+	c.found = kv.Record{}
+	rec, err := c.store.Get(attempt, c.name)
+	switch {
+	case errors.Is(err, kv.ErrVacant):
+		// Perhaps it is still on its way. Another create under the same
+		// signature does no harm: one of them finds the other's record.
+		c.unknown = false
+		return nil
+	case err != nil:
+		c.fault(ctx, "cannot look into the safe", err)
+		return err
+	case rec.Signature == c.draft.Signature && !rec.Foreign:
+		c.found = rec
+		return nil
+	}
+	c.unknown = false
+	return kv.ErrHeld
+}
+
+// adopt takes a record over that we find to be ours though no create told us so.
+// Only a refresh proves it, and trust is counted from that refresh.
+func (c *campaign) adopt(ctx context.Context) (*Term, error) {
+	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	defer cancel()
+	sent := c.clock()
+	rec, err := c.store.Refresh(attempt, c.name, c.found)
+	if err == nil {
+		return c.elected(ctx, rec, sent)
+	}
+	if errors.Is(err, kv.ErrStale) {
+		c.found, c.unknown = kv.Record{}, false
+		return nil, err
+	}
+	c.fault(ctx, "cannot refresh the record that was found", err)
+	return nil, err
+}
+
+// elected begins the term, unless the answer was so long on its way that the
+// lease cannot be trusted any more: then the record has to be proven again.
+func (c *campaign) elected(ctx context.Context, rec kv.Record, sent instant) (*Term, error) {
+	tr := trust{sent: sent, span: rec.TTL - c.pace.margin}
+	if tr.left(c.clock()) <= 0 {
+		c.found = rec
+		return nil, errLate
+	}
+	c.log.InfoContext(ctx, "elected", "token", rec.Token)
+	return newTerm(c.Candidate, c.base, rec, tr, c.stand.drain), nil
+}
+
+var errLate = errors.New("election: the store's answer came too late to be trusted")
+
+// causeOf returns an error that is both a context's error and its cause.
+func causeOf(ctx context.Context) error {
+	if cause := context.Cause(ctx); cause != ctx.Err() {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
+// withdraw removes what the campaign may have left in the safe, whether or not
+// ctx has ended. A create that is still on its way is beyond its reach: its
+// record fades, as nobody refreshes it.
+func (c *campaign) withdraw(ctx context.Context) {
+	if !c.asked {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.pace.attempt)
+	defer cancel()
+	rec, err := c.store.Get(ctx, c.name)
+	if err == nil && rec.Signature == c.draft.Signature && !rec.Foreign {
+		err = c.store.Delete(ctx, c.name, rec)
+	}
+	if err != nil && !errors.Is(err, kv.ErrVacant) && !errors.Is(err, kv.ErrStale) {
+		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left to fade", "error", err)
+	}
+}
+
+// healthy asks the health check, if there is one.
+func (c *Candidate) healthy(ctx context.Context) error {
+	if c.opts.Health == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	defer cancel()
+	if err := c.opts.Health(ctx); err != nil {
+		return fmt.Errorf("election: unhealthy: %w", err)
+	}
+	return nil
+}
+
+// held reports who is waited for.
+func (c *campaign) held(ctx context.Context, rec kv.Record) {
+	c.trouble = nil
+	switch {
+	case rec.Foreign && rec.Permanent:
+		c.log.WarnContext(ctx, "waiting for a record that this library did not write and that never expires: if nobody holds that lock, remove it by hand", "value", rec.Value)
+	case rec.Permanent:
+		c.log.WarnContext(ctx, "waiting for a record whose expiry was taken away: if its owner is gone, remove it by hand", "leader", idOf(rec.Signature), "token", rec.Token)
+	case rec.Foreign:
+		c.log.InfoContext(ctx, "waiting for a holder that is not of this library", "value", rec.Value)
+	default:
+		c.log.InfoContext(ctx, "waiting", "leader", idOf(rec.Signature), "token", rec.Token)
+	}
+}
+
+// fault keeps the last trouble, and reports it if it is a new one.
+func (c *campaign) fault(ctx context.Context, what string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if c.trouble == nil || c.trouble.Error() != err.Error() {
+		c.log.WarnContext(ctx, what, "error", err)
+	}
+	c.trouble = err
+}

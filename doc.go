@@ -1,0 +1,84 @@
+// Package election chooses one leader among processes that share a store: etcd,
+// Consul, Redis, a directory on one host.
+//
+//	store := etcdkv.New(client, nil)
+//	candidate, err := election.New(store, "billing", nil)
+//	...
+//	err = candidate.Run(ctx, func(ctx context.Context, term *election.Term) error {
+//		return bill(ctx, term.Token()) // until ctx ends
+//	})
+//
+// # The picture
+//
+// There is a safe that holds one signature. Candidates try to put theirs in. A
+// signature fades after its time to live (TTL) unless its owner refreshes it.
+// Whoever's signature is in the safe leads; everyone else watches the safe, and
+// tries again when it is empty.
+//
+//	candidate ── create ──▶ safe empty?  yes ─▶ elected ─▶ refresh, refresh, refresh …
+//	    ▲                        │ no                         │ refresh refused, or too late
+//	    │                        ▼                            ▼
+//	    └──── vacant ◀──── watch the signature            defeated ─▶ campaign again
+//
+// [Candidate.Run] is the heart: the return of the function that it calls is the
+// only honest signal that the work has stopped. [Candidate.Campaign] and
+// [Candidate.Notify] are for programs of another shape. [Current] and [Watch]
+// are for those who only want to know who leads.
+//
+// # Trust
+//
+// A leader trusts its lease until
+//
+//	start of the last successful request + TTL − margin
+//
+// counted from before the request was sent, never from the reply, and only for a
+// reply that proves that the record in the safe is still its own. At that
+// instant a timer that nobody has to service ends the term's context, even if a
+// call to the store hangs. Time that the system was suspended counts.
+//
+// The margin must pay for clocks of different rates and for the work's reaction.
+// Let ρ bound how far any clock's rate is from true, T be the TTL, G the margin
+// and W the time from the end of the context to the end of the work's effects.
+// The store does not let another in before T/(1+ρ) has passed since the request;
+// the leader has stopped by (T−G)/(1−ρ). So there is one leader at a time if
+//
+//	G ≥ T·2ρ/(1+ρ) + W
+//
+// New refuses a margin below this with ρ = 1 % and W = 50 ms; the default is a
+// tenth of the TTL, or that least. Work that needs longer to stop needs a larger
+// margin. New also refuses a margin that leaves no time to try a refresh twice:
+// a refresh is sent every R = (T−G)/3 and may take R, so that
+// R + 2·R + G ≤ T.
+//
+// This is the argument of Gray and Cheriton, "Leases: An Efficient
+// Fault-Tolerant Mechanism for Distributed File Cache Consistency" (SOSP 1989),
+// with the client's side counted from the send.
+//
+// # What is promised
+//
+//   - At every instant at most one term of an election is alive, whatever the
+//     network, the store or the scheduler does, as long as clocks keep to ρ and
+//     the store keeps what its Guarantees say (each backend documents them).
+//   - Each term's token is larger than that of every earlier one. A process that
+//     is frozen between a look at its term and a write cannot be stopped by any
+//     lease; a resource that refuses smaller tokens stops it.
+//   - The safe is given up only after the work has returned.
+//   - A reply that was lost is cleared up, not guessed at: a candidate recognises
+//     its own record by a nonce, and takes it over or removes it.
+//   - A record that this library did not write is somebody's lock. It is waited
+//     for, and never touched.
+//   - A waiting candidate asks the store nothing where the store can push.
+//   - When Run, Campaign, Watch or Resign has returned, nothing that it started
+//     is left. A store call that ignores its context delays that, and nothing
+//     else.
+//
+// # Failures
+//
+//	the leader's process dies        the next is elected within the TTL (see the store's Lifetime)
+//	the leader is cut off            its term ends a margin before the TTL is over; then the same
+//	the leader is paused or asleep   the same; when it wakes, its term has ended
+//	the leader is unhealthy          it steps down once its work has returned
+//	its record is deleted, replaced  its term ends within a second
+//	the store is down                nobody leads once trust has run out; all try again
+//	the store is slow                a term survives answers that take up to a third of the TTL
+package election

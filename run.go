@@ -1,0 +1,86 @@
+package election
+
+import (
+	"context"
+	"errors"
+)
+
+// Run campaigns, and calls lead once for each term, on the caller's goroutine.
+//
+// The context given to lead is the term's, and ends with ctx as well. While lead
+// has not returned, the lease is kept: also when ctx has ended, so that nobody
+// else is elected before the work has stopped. lead must return soon after its
+// context has ended.
+//
+// What happens when lead returns:
+//
+//   - while it still leads: Run resigns and returns lead's result;
+//   - after the term ended, because it was lost, resigned or unhealthy: Run frees
+//     what is left of the lease, drops lead's result and campaigns again;
+//   - after ctx ended: Run resigns and returns ctx's cause.
+//
+// Beyond that Run returns an error only if the store can never do what is asked
+// (kv.ErrInvalid). It survives all other trouble with the store, and logs it.
+func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term *Term) error) error {
+	s := stand{drain: true}
+	for {
+		term, err := c.campaign(ctx, ctx, s)
+		if err == nil && ctx.Err() != nil {
+			c.free(ctx, term)
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		ended, result := c.serve(ctx, term, lead)
+		if ctx.Err() != nil {
+			c.dropped(result)
+			return context.Cause(ctx)
+		}
+		if ended == nil {
+			return result
+		}
+		c.dropped(result)
+		s.rest = 0
+		if errors.Is(ended, ErrResigned) {
+			s.rest = 2 * c.pace.spread
+		}
+	}
+}
+
+// serve calls lead and then frees the safe, also if lead panics. It returns why
+// the term had ended when lead returned, nil if it had not, and lead's result.
+func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Context, *Term) error) (ended, result error) {
+	defer c.free(ctx, term)
+	result = lead(term.Context(), term)
+	return term.Err(), result
+}
+
+// free releases a term whose work has stopped. It tries again for a while if the
+// store does not answer; then the record is left to fade.
+func (c *Candidate) free(ctx context.Context, term *Term) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.pace.attempt)
+	defer cancel()
+	term.end(ErrResigned)
+	retry := c.pace.backoff()
+	for {
+		err := term.release(ctx)
+		if err == nil {
+			return
+		}
+		if ctx.Err() != nil {
+			c.log.WarnContext(ctx, "cannot free the safe: the record is left to fade", "token", term.Token(), "error", err)
+			return
+		}
+		sleep(ctx, retry.pause())
+	}
+}
+
+// dropped reports a result of lead that Run does not return.
+func (c *Candidate) dropped(result error) {
+	if result != nil && !errors.Is(result, context.Canceled) {
+		c.log.Info("the work of an ended term returned an error", "error", result)
+	}
+}

@@ -1,0 +1,279 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A Term is one stretch of leadership. Its methods may be called from any
+// goroutine.
+type Term struct {
+	c     *Candidate
+	token uint64
+	drain bool // Run releases the safe, when the work has returned
+	ctx   termContext
+	kill  context.CancelCauseFunc
+
+	mu     sync.Mutex
+	rec    kv.Record   // as last seen in the safe
+	trust  trust       // in the lease, as long as the term has not ended
+	cause  error       // why the term has ended; nil while it has not
+	deaths *time.Timer // ends the term when trust has run out
+
+	keeping context.CancelFunc // stops the keeper
+	kept    chan struct{}      // closed when the keeper has returned
+	turn    chan struct{}      // holds one value while somebody releases
+	freed   bool               // the safe is known to be without our record; guarded by turn
+}
+
+// newTerm begins a term with the record rec, which tr says how long to trust.
+func newTerm(c *Candidate, base context.Context, rec kv.Record, tr trust, drain bool) *Term {
+	ctx, kill := context.WithCancelCause(base)
+	keep, keeping := context.WithCancel(context.WithoutCancel(base))
+	t := &Term{
+		c:       c,
+		token:   rec.Token,
+		drain:   drain,
+		kill:    kill,
+		rec:     rec,
+		trust:   tr,
+		keeping: keeping,
+		kept:    make(chan struct{}),
+		turn:    make(chan struct{}, 1),
+	}
+	t.ctx = termContext{ctx, t}
+	t.mu.Lock()
+	t.deaths = time.AfterFunc(min(tr.left(c.clock()), c.pace.tick), t.die)
+	t.mu.Unlock()
+	go t.keep(keep)
+	return t
+}
+
+// Token returns the term's fencing token: larger than that of every earlier term
+// of the election. A resource that remembers the largest token that it has seen,
+// and refuses smaller ones, is safe even from a leader that slept through the
+// end of its term.
+func (t *Term) Token() uint64 { return t.token }
+
+// Context returns a context that is cancelled when the term ends; context.Cause
+// says why: ErrLost or ErrResigned, with the reason. Its Err method asks the
+// clock as [Term.Err] does, so that work that was asleep finds out at once.
+//
+// It carries the values of the context given to Run or Campaign. Under Run it
+// also ends when Run's context does, while the term goes on until the work has
+// returned.
+func (t *Term) Context() context.Context { return t.ctx }
+
+// Err returns nil while the lease can be trusted at this very moment, else why
+// the term has ended. It reads the clock, and counts the time that the system
+// was suspended; it depends on no timer having fired. Between its answer and
+// what the caller does next any time may pass: that is what the token is for.
+func (t *Term) Err() error {
+	now := t.c.clock()
+	t.mu.Lock()
+	if t.cause != nil || t.trust.left(now) > 0 {
+		defer t.mu.Unlock()
+		return t.cause
+	}
+	t.mu.Unlock()
+	return t.expire()
+}
+
+// Until returns the moment up to which the term can be trusted if it is not
+// refreshed before. Time that the system spends suspended is not in it; use
+// [Term.Err] to decide.
+func (t *Term) Until() time.Time {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.trust.until()
+}
+
+// Proclaim publishes another value with the leader's ID. If the term has ended,
+// or turns out to have, it returns why. After any other error the value may be
+// published or not; the term goes on, and Proclaim may be called again.
+func (t *Term) Proclaim(ctx context.Context, value string) error {
+	if len(value) > maxValue {
+		return fmt.Errorf("election: value of %d bytes is too long: at most %d", len(value), maxValue)
+	}
+	for {
+		if err := t.Err(); err != nil {
+			return err
+		}
+		old := t.record()
+		next := old
+		next.Value = value
+		rec, err := t.c.store.Swap(ctx, t.c.name, old, next)
+		if err == nil {
+			t.update(rec)
+			return nil
+		}
+		if errors.Is(err, kv.ErrStale) {
+			err = t.review(ctx, old)
+		}
+		if err != nil {
+			return fmt.Errorf("election: proclaim: %w", err)
+		}
+	}
+}
+
+// review looks why old was stale. It returns nil if the record is still this
+// term's, only changed: a swap whose reply was lost has taken place.
+func (t *Term) review(ctx context.Context, old kv.Record) error {
+	rec, err := t.c.store.Get(ctx, t.c.name)
+	switch {
+	case errors.Is(err, kv.ErrVacant), err == nil && !rec.Owns(old):
+		return t.end(errTaken)
+	case err != nil:
+		return err
+	case rec.Revision == old.Revision:
+		return fmt.Errorf("the store refuses a record that it shows unchanged: %w", kv.ErrStale)
+	}
+	t.update(rec)
+	return nil
+}
+
+// Resign ends the term and frees the safe, so that the next candidate can be
+// elected at once. Call it when the work has stopped: after it, others may lead.
+// Under Run, where that is when lead returns, it only ends the term; the safe is
+// freed when lead has returned, and Run campaigns again after giving the others
+// a chance.
+//
+// It is idempotent, and safe after a loss: only the term's own record is
+// removed. After an error the term has ended all the same and its record is left
+// to fade; Resign can be called again. When it has returned nil, nothing that the
+// term started is left.
+func (t *Term) Resign(ctx context.Context) error {
+	t.end(ErrResigned)
+	if t.drain {
+		return nil
+	}
+	return t.release(ctx)
+}
+
+// release stops the keeper, waits for it, and deletes the record.
+func (t *Term) release(ctx context.Context) error {
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return fmt.Errorf("election: resign: %w", causeOf(ctx))
+	}
+	if t.freed {
+		return nil
+	}
+	t.keeping()
+	select {
+	case <-t.kept:
+	case <-ctx.Done():
+		return fmt.Errorf("election: resign: %w", causeOf(ctx))
+	}
+	err := t.c.store.Delete(ctx, t.c.name, t.record())
+	if err != nil && !errors.Is(err, kv.ErrStale) {
+		return fmt.Errorf("election: resign: %w", err)
+	}
+	t.freed = true
+	t.c.log.Info("released", "token", t.token)
+	return nil
+}
+
+// errTaken is the cause of a term whose record was deleted or overwritten.
+var errTaken = fmt.Errorf("%w: the record is gone or somebody else's", ErrLost)
+
+// end ends the term for a reason, unless it has ended before, and returns why it
+// has ended.
+func (t *Term) end(cause error) error {
+	t.mu.Lock()
+	first := t.cause == nil
+	if first {
+		t.cause = cause
+		t.deaths.Stop()
+	}
+	cause = t.cause
+	t.mu.Unlock()
+	if first {
+		t.kill(cause)
+		t.c.log.Info("term ended", "token", t.token, "cause", cause)
+	}
+	return cause
+}
+
+// expire ends the term because trust has run out.
+func (t *Term) expire() error {
+	return t.end(fmt.Errorf("%w: not refreshed in time", ErrLost))
+}
+
+// die is the dead-man timer. It runs whatever the store's calls are doing, and
+// looks at the clock at least once a tick, since timers stand still while the
+// system is suspended.
+func (t *Term) die() {
+	now := t.c.clock()
+	t.mu.Lock()
+	left := t.trust.left(now)
+	if t.cause == nil && left > 0 {
+		t.deaths.Reset(min(left, t.c.pace.tick))
+	}
+	t.mu.Unlock()
+	if left <= 0 {
+		t.expire()
+	}
+}
+
+// patience returns how long a request on behalf of the term may take: no longer
+// than its answer can still be of use, while the term lasts.
+func (t *Term) patience() time.Duration {
+	now := t.c.clock()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if left := t.trust.left(now); t.cause == nil && left > 0 {
+		return min(left, t.c.pace.attempt)
+	}
+	return t.c.pace.attempt
+}
+
+// record returns the record as last seen.
+func (t *Term) record() kv.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rec
+}
+
+// update notes how the record was last seen.
+func (t *Term) update(rec kv.Record) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rec = rec
+}
+
+// extend trusts the lease anew, from the send of a refresh that the store
+// granted. What has run out is not brought back, though nobody may have noticed
+// yet.
+func (t *Term) extend(rec kv.Record, sent instant) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rec = rec
+	if t.cause == nil && t.trust.left(t.c.clock()) > 0 {
+		t.trust = trust{sent: sent, span: rec.TTL - t.c.pace.margin}
+	}
+}
+
+// A termContext answers Err by the clock, since a timer may be late.
+type termContext struct {
+	context.Context
+	term *Term
+}
+
+// Err implements [context.Context].
+func (c termContext) Err() error {
+	if err := c.Context.Err(); err != nil {
+		return err
+	}
+	if c.term.Err() == nil {
+		return nil
+	}
+	return c.Context.Err()
+}
