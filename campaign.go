@@ -240,7 +240,7 @@ func (c *Candidate) healthy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.pace.attempt)
 	defer cancel()
 	if err := c.opts.Health(ctx); err != nil {
-		return fmt.Errorf("election: unhealthy: %w", err)
+		return fmt.Errorf("unhealthy: %w", err)
 	}
 	return nil
 }

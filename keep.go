@@ -3,6 +3,7 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -119,7 +120,7 @@ func (t *Term) check(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := t.c.healthy(ctx); err != nil && ctx.Err() == nil {
-			t.end(errors.Join(ErrResigned, err))
+			t.end(fmt.Errorf("%w: %w", ErrResigned, err))
 			return
 		}
 	}

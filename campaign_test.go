@@ -1,0 +1,120 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+)
+
+func TestTheContextOfACampaignDoesNotBoundItsTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		type key struct{}
+		store, b := memkv.New(), newBallot(t)
+		ctx, cancel := context.WithTimeout(context.WithValue(t.Context(), key{}, "trace"), time.Second)
+		defer cancel()
+		term, err := b.candidate(store, "a").Campaign(ctx)
+		require.NoError(t, err)
+		time.Sleep(10 * ttl)
+		require.Error(t, ctx.Err())
+		require.NoError(t, term.Err())
+		require.NoError(t, term.Context().Err())
+		require.Equal(t, "trace", term.Context().Value(key{}))
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}
+
+func TestACampaignEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		stop := b.run(b.candidate(store, "a"), "a")
+		defer stop()
+		synctest.Wait()
+
+		cause := errors.New("enough")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), ttl, cause)
+		defer cancel()
+		term, err := b.candidate(store, "b").Campaign(ctx)
+		require.Nil(t, term)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, cause)
+		require.ErrorContains(t, err, b.name)
+	})
+}
+
+func TestResignFreesTheSafeAtOnceAndTwiceIsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		term, err := b.candidate(store, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, term.Resign(t.Context()))
+		_, err = store.Get(t.Context(), b.name)
+		require.ErrorIs(t, err, kv.ErrVacant)
+		require.ErrorIs(t, term.Err(), election.ErrResigned)
+		require.ErrorIs(t, term.Context().Err(), context.Canceled)
+		require.ErrorIs(t, context.Cause(term.Context()), election.ErrResigned)
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}
+
+func TestResignOfAnOldTermLeavesTheNewOneAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		a, err := b.candidate(store, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		b.count("a", a)
+		store.Remove(b.name)
+		next, err := b.candidate(store, "b").Campaign(t.Context())
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		b.count("b", next)
+
+		require.NoError(t, a.Resign(t.Context()))
+		require.ErrorIs(t, a.Err(), election.ErrLost, "the first reason stays")
+		leader, err := election.Current(t.Context(), store, b.name)
+		require.NoError(t, err)
+		require.Equal(t, election.Leader{ID: "b", Value: "at b", Token: next.Token()}, leader)
+		require.NoError(t, next.Resign(t.Context()))
+	})
+}
+
+func TestACandidateCanCampaignAgainAfterEachTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		a := b.candidate(store, "a")
+		for i := range 5 {
+			term, err := a.Campaign(t.Context())
+			require.NoError(t, err)
+			b.count("a", term)
+			if i%2 == 0 {
+				store.Remove(b.name)
+				<-term.Context().Done()
+			}
+			require.NoError(t, term.Resign(t.Context()))
+		}
+	})
+}
+
+func TestARecordThatCannotBeWrittenIsAnErrorAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBallot(t)
+		_, err := b.candidate(refusing{memkv.New()}, "a").Campaign(t.Context())
+		require.ErrorIs(t, err, kv.ErrInvalid)
+		err = b.candidate(refusing{memkv.New()}, "a").Run(t.Context(), func(context.Context, *election.Term) error { return nil })
+		require.ErrorIs(t, err, kv.ErrInvalid)
+	})
+}
+
+// refusing is a store that does not take the record.
+type refusing struct{ *memkv.Store }
+
+func (refusing) Create(context.Context, string, kv.Record) (kv.Record, error) {
+	return kv.Record{}, kv.ErrInvalid
+}

@@ -1,0 +1,227 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+)
+
+func TestTheFirstCandidateLeadsAndTheNextFollowsWhenItStops(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		stopA := b.run(b.candidate(store, "a"), "a")
+		synctest.Wait()
+		stopB := b.run(b.candidate(store, "b"), "b")
+		time.Sleep(10 * ttl)
+		require.Equal(t, "a", b.leaders(), "a leader that is well stays")
+
+		require.ErrorIs(t, stopA(), context.Canceled)
+		time.Sleep(ttl / 10)
+		require.Equal(t, "a b", b.leaders(), "a handover does not wait for the TTL")
+		require.ErrorIs(t, stopB(), context.Canceled)
+		_, err := election.Current(t.Context(), store, b.name)
+		require.ErrorIs(t, err, election.ErrNoLeader)
+	})
+}
+
+func TestRunReturnsTheResultOfWorkThatEndsWhileItLeads(t *testing.T) {
+	for _, result := range []error{nil, errors.New("disk on fire")} {
+		synctest.Test(t, func(t *testing.T) {
+			store, b := memkv.New(), newBallot(t)
+			err := b.candidate(store, "a").Run(t.Context(), func(context.Context, *election.Term) error {
+				return result
+			})
+			require.Equal(t, result, err)
+			_, err = store.Get(t.Context(), b.name)
+			require.ErrorIs(t, err, kv.ErrVacant, "Run resigns before it returns")
+		})
+	}
+}
+
+func TestRunReturnsTheCauseOfItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		cause := errors.New("deploy")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(cause) })
+		err := b.candidate(store, "a").Run(ctx, func(ctx context.Context, term *election.Term) error {
+			<-ctx.Done()
+			require.Equal(t, cause, context.Cause(ctx))
+			return errors.New("interrupted")
+		})
+		require.Equal(t, cause, err)
+
+		stop := b.run(b.candidate(store, "leader"), "leader")
+		defer stop()
+		synctest.Wait()
+		ctx, cancel = context.WithCancelCause(t.Context())
+		time.AfterFunc(time.Minute, func() { cancel(cause) })
+		err = b.candidate(store, "b").Run(ctx, func(context.Context, *election.Term) error {
+			panic("never elected")
+		})
+		require.Equal(t, cause, err, "also while it waits")
+	})
+}
+
+func TestRunDoesNotCallLeadOnceItsContextHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		err := b.candidate(store, "a").Run(ctx, func(context.Context, *election.Term) error {
+			panic("must not be called")
+		})
+		require.ErrorIs(t, err, context.Canceled)
+		_, err = store.Get(t.Context(), b.name)
+		require.ErrorIs(t, err, kv.ErrVacant)
+	})
+}
+
+// Invariant 6: released means stopped.
+func TestShutdownKeepsTheLeaseUntilTheWorkHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		var stopped atomic.Bool
+		stopA := b.runWith(b.candidate(store, "a"), "a", func(ctx context.Context, term *election.Term) error {
+			<-ctx.Done()
+			time.Sleep(5 * ttl) // drains
+			require.NoError(t, term.Err(), "the lease is kept meanwhile")
+			stopped.Store(true)
+			return nil
+		})
+		synctest.Wait()
+		stopB := b.runWith(b.candidate(store, "b"), "b", func(ctx context.Context, _ *election.Term) error {
+			require.True(t, stopped.Load(), "b leads only after a's work has stopped")
+			<-ctx.Done()
+			return nil
+		})
+		time.Sleep(ttl)
+		require.ErrorIs(t, stopA(), context.Canceled)
+		time.Sleep(ttl / 10)
+		require.Equal(t, "a b", b.leaders())
+		stopB()
+	})
+}
+
+func TestALeaderWhoseRecordIsDeletedStopsWithinASecondAndCampaignsAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		stop := b.run(b.candidate(store, "a"), "a")
+		time.Sleep(ttl)
+		first := b.last()
+		store.Remove(b.name)
+		time.Sleep(time.Second)
+		require.ErrorIs(t, first.Err(), election.ErrLost)
+		require.ErrorIs(t, context.Cause(first.Context()), election.ErrLost)
+		require.Equal(t, "a a", b.leaders())
+		stop()
+	})
+}
+
+func TestALeaderWhoseRecordIsOverwrittenStopsAndLeavesTheForeignRecordAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		stop := b.run(b.candidate(store, "a"), "a")
+		time.Sleep(ttl)
+		store.Put(b.name, "cron@host-7")
+		time.Sleep(time.Second)
+		require.ErrorIs(t, b.last().Err(), election.ErrLost)
+		time.Sleep(10 * ttl)
+		require.Equal(t, "a", b.leaders(), "a foreign record is somebody's lock")
+		stop()
+		rec, err := store.Get(t.Context(), b.name)
+		require.NoError(t, err)
+		require.Equal(t, "cron@host-7", rec.Value)
+	})
+}
+
+func TestWorkThatOutlivesALostTermIsWaitedForAndItsResultDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		var returned atomic.Int64
+		stop := b.runWith(b.candidate(store, "a"), "a", func(ctx context.Context, _ *election.Term) error {
+			<-ctx.Done()
+			time.Sleep(3 * ttl)
+			returned.Add(1)
+			return errors.New("half done")
+		})
+		time.Sleep(ttl)
+		store.Remove(b.name)
+		time.Sleep(2 * ttl)
+		require.Equal(t, "a", b.leaders(), "no second term while the work of the first goes on")
+		time.Sleep(2 * ttl)
+		require.Equal(t, "a a", b.leaders())
+		require.EqualValues(t, 1, returned.Load())
+		require.ErrorIs(t, stop(), context.Canceled)
+	})
+}
+
+func TestResignWithinLeadEndsTheTermButFreesTheSafeOnlyWhenLeadReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		turns := 0
+		stopA := b.runWith(b.candidate(store, "a"), "a", func(ctx context.Context, term *election.Term) error {
+			if turns++; turns > 1 {
+				<-ctx.Done()
+				return nil
+			}
+			time.Sleep(ttl)
+			require.NoError(t, term.Resign(t.Context()))
+			require.ErrorIs(t, context.Cause(ctx), election.ErrResigned)
+			time.Sleep(3 * ttl)
+			rec, err := store.Get(t.Context(), b.name)
+			require.NoError(t, err)
+			require.Equal(t, term.Token(), rec.Token, "still in the safe while lead runs")
+			return nil
+		})
+		synctest.Wait()
+		stopB := b.run(b.candidate(store, "b"), "b")
+		time.Sleep(10 * ttl)
+		require.Equal(t, "a b", b.leaders(), "who resigns lets the others have a go first")
+		stopB()
+		time.Sleep(ttl)
+		require.Equal(t, "a b a", b.leaders())
+		stopA()
+	})
+}
+
+func TestAPanicInLeadFreesTheSafeOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		require.PanicsWithValue(t, "boom", func() {
+			_ = b.candidate(store, "a").Run(t.Context(), func(context.Context, *election.Term) error {
+				panic("boom")
+			})
+		})
+		_, err := store.Get(t.Context(), b.name)
+		require.ErrorIs(t, err, kv.ErrVacant)
+	})
+}
+
+func TestManyCandidatesOneLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		var stops []func() error
+		for range 200 {
+			stops = append(stops, b.run(b.candidate(store, "x"), "x"))
+		}
+		for i, stop := range stops {
+			time.Sleep(ttl / 10)
+			require.NoError(t, b.last().Err())
+			if i%10 == 0 {
+				store.Remove(b.name)
+				time.Sleep(time.Second)
+			}
+			stop()
+		}
+	})
+}

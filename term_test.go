@@ -1,0 +1,142 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+)
+
+func TestProclaimPublishesAnotherValueUnderTheSameToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		term, err := b.candidate(store, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		for _, value := range []string{"10.0.0.1:80", "", strings.Repeat("x", 64<<10), "\xff\x00"} {
+			require.NoError(t, term.Proclaim(t.Context(), value))
+			leader, err := election.Current(t.Context(), store, b.name)
+			require.NoError(t, err)
+			require.Equal(t, election.Leader{ID: "a", Value: value, Token: term.Token()}, leader)
+			time.Sleep(ttl)
+			require.NoError(t, term.Err())
+		}
+		require.ErrorContains(t, term.Proclaim(t.Context(), strings.Repeat("x", 64<<10+1)), "too long")
+		require.NoError(t, term.Resign(t.Context()))
+		require.ErrorIs(t, term.Proclaim(t.Context(), "late"), election.ErrResigned)
+	})
+}
+
+func TestProclaimFindsOutThatTheTermIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		term, err := b.candidate(store, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		store.Remove(b.name)
+		require.ErrorIs(t, term.Proclaim(t.Context(), "v"), election.ErrLost)
+		require.ErrorIs(t, term.Err(), election.ErrLost)
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}
+
+func TestUntilMovesWithEachRefresh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		began := time.Now()
+		term, err := b.candidate(store, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, ttl*9/10, term.Until().Sub(began), "TTL less margin, from the send")
+		time.Sleep(ttl * 4 / 10)
+		require.Equal(t, ttl*12/10, term.Until().Sub(began), "refreshed after a third of that")
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}
+
+var errSick = errors.New("sick")
+
+// A gate is a health check that tests switch.
+type gate struct{ sick, hangs atomic.Bool }
+
+func (g *gate) option(o *election.Options) { o.Health = g.check }
+
+func (g *gate) check(ctx context.Context) error {
+	if g.hangs.Load() {
+		<-ctx.Done()
+	}
+	if g.sick.Load() {
+		return errSick
+	}
+	return ctx.Err()
+}
+
+func TestTheHealthCheckKeepsACandidateOutAndMakesALeaderStepDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		var health gate
+		a := b.candidate(store, "a", health.option)
+		health.sick.Store(true)
+		var kept atomic.Bool
+		stop := b.runWith(a, "a", func(ctx context.Context, term *election.Term) error {
+			<-ctx.Done()
+			time.Sleep(2 * ttl)
+			_, err := election.Current(t.Context(), store, b.name)
+			kept.Store(err == nil)
+			return nil
+		})
+		time.Sleep(5 * ttl)
+		require.Empty(t, b.leaders(), "unhealthy: no campaign")
+		health.sick.Store(false)
+		time.Sleep(ttl)
+		require.Equal(t, "a", b.leaders())
+		health.sick.Store(true)
+		time.Sleep(ttl)
+		term := b.last()
+		require.ErrorIs(t, term.Err(), election.ErrResigned, "unhealthy: no term")
+		require.ErrorIs(t, term.Err(), errSick, "and the reason is told")
+		time.Sleep(5 * ttl)
+		require.True(t, kept.Load(), "the lease was kept until the work had stopped")
+		require.Equal(t, "a", b.leaders(), "it holds off")
+		_, err := election.Current(t.Context(), store, b.name)
+		require.ErrorIs(t, err, election.ErrNoLeader)
+		health.sick.Store(false)
+		time.Sleep(ttl)
+		require.Equal(t, "a a", b.leaders())
+		stop()
+	})
+}
+
+func TestAHealthCheckThatHangsCountsAsFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		var health gate
+		a := b.candidate(store, "a", health.option)
+		stop := b.run(a, "a")
+		time.Sleep(ttl)
+		health.hangs.Store(true)
+		time.Sleep(ttl)
+		require.ErrorIs(t, b.last().Err(), election.ErrResigned)
+		stop()
+	})
+}
+
+func TestATermThatIsLostAndNeverResignedFades(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		var health gate
+		a := b.candidate(store, "a", health.option)
+		term, err := a.Campaign(t.Context())
+		require.NoError(t, err)
+		health.sick.Store(true)
+		<-term.Context().Done()
+		time.Sleep(ttl)
+		_, err = election.Current(t.Context(), store, b.name)
+		require.ErrorIs(t, err, election.ErrNoLeader)
+	})
+}
