@@ -1,0 +1,158 @@
+package kvtest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
+)
+
+const heirsLease = "If next.Lease is set (next was read from this store: the heir's own record in another safe), that lease backs the record from now on, and is left as alive as the TTL demands."
+
+var handoverCases = []Case{
+	{Name: "a hand-over to an heir replaces the record", Clause: handsOver + " " + heirsLease, check: aHandOverToAnHeirReplacesTheRecord},
+	{Name: "a hand-over leaves the heir's own safe unharmed", Clause: heirsLease, check: aHandOverLeavesTheHeirsOwnSafeUnharmed},
+	{Name: "a hand-over grants the heir a full life", Clause: handsOver + " " + heirsLease, check: aHandOverGrantsTheHeirAFullLife},
+	{
+		Name:   "an heir that gives up its own safe keeps the one handed over",
+		Clause: "Delete frees what backed the record unless other records share it.",
+		check:  anHeirThatGivesUpItsOwnSafeKeepsTheOneHandedOver,
+	},
+	{
+		Name:   "an heir that gives up the safe handed over keeps its own",
+		Clause: "Delete frees what backed the record unless other records share it.",
+		check:  anHeirThatGivesUpTheSafeHandedOverKeepsItsOwn,
+	},
+	{
+		Name:   "nothing is handed over to an heir that is gone",
+		Clause: "Swap returns ErrStale if next.Lease is gone. ErrStale: had no effect.",
+		check:  nothingIsHandedOverToAnHeirThatIsGone,
+	},
+	{
+		Name:   "a hand-over at an old revision is refused and harms neither safe",
+		Clause: swapStale,
+		check:  aHandOverAtAnOldRevisionIsRefused,
+	},
+}
+
+// A succession is a leader's safe and its heir's.
+type succession struct {
+	t            *trial
+	lead, second string    // the names of the safes
+	leader, heir kv.Record // what they hold
+	s            kv.Store  // the heir's client
+}
+
+// succession sets up a leader and an heir with the given TTL, which are two
+// processes.
+func (t *trial) succession(ttl time.Duration) *succession {
+	t.Helper()
+	n := &succession{t: t, lead: t.name(), second: t.name(), s: t.open()}
+	heir, leader := t.signed("I am the heir"), t.signed("I lead")
+	heir.TTL, leader.TTL = ttl, ttl
+	n.heir = t.create(n.s, n.second, heir)
+	n.leader = t.create(t.s, n.lead, leader)
+	return n
+}
+
+// handOver swaps the heir, as the leader reads it in the heir's own safe, into
+// the leader's safe.
+func (n *succession) handOver() kv.Record {
+	n.t.Helper()
+	next := n.t.get(n.t.s, n.second)
+	require.True(n.t, next.Owns(n.heir))
+	next.Value = "you lead"
+	rec := n.t.swap(n.t.s, n.lead, n.leader, next)
+	require.Equal(n.t, n.heir.Signature, rec.Signature)
+	require.Equal(n.t, "you lead", rec.Value)
+	require.Greater(n.t, rec.Token, n.leader.Token)
+	require.GreaterOrEqual(n.t, rec.TTL, n.heir.TTL)
+	n.t.holds(n.lead, rec)
+	return rec
+}
+
+func aHandOverToAnHeirReplacesTheRecord(t *trial) {
+	n := t.succession(ample)
+	rec := n.handOver()
+	t.disowned(t.s, n.lead, n.leader)
+	t.holds(n.lead, rec)
+	// The heir learns of it from the safe alone.
+	mine := t.get(n.s, n.lead)
+	require.Equal(t, rec, mine)
+	mine = t.publish(n.s, n.lead, t.refresh(n.s, n.lead, mine), "I lead now")
+	t.holds(n.lead, mine)
+	t.delete(n.s, n.lead, mine)
+	t.vacant(n.lead)
+}
+
+func aHandOverLeavesTheHeirsOwnSafeUnharmed(t *trial) {
+	n := t.succession(ample)
+	rec := n.handOver()
+	t.holds(n.second, n.heir)
+	require.Equal(t, n.heir.Revision, t.refresh(n.s, n.second, n.heir).Revision)
+	t.publish(n.s, n.second, n.heir, "heir no more")
+	t.holds(n.lead, rec)
+}
+
+// Half of the heir's life has passed when the safe is handed over.
+func aHandOverGrantsTheHeirAFullLife(t *trial) {
+	n := t.succession(t.ttl)
+	time.Sleep(t.ttl / 2)
+	n.leader = t.get(t.s, n.lead)
+	start := time.Now()
+	rec := n.handOver()
+	t.fades(n.lead, rec, start, nil)
+}
+
+func anHeirThatGivesUpItsOwnSafeKeepsTheOneHandedOver(t *trial) {
+	n := t.succession(ample)
+	rec := n.handOver()
+	t.delete(n.s, n.second, n.heir)
+	t.vacant(n.second)
+	t.keeps(n.lead, rec)
+}
+
+func anHeirThatGivesUpTheSafeHandedOverKeepsItsOwn(t *trial) {
+	n := t.succession(ample)
+	rec := n.handOver()
+	t.delete(n.s, n.lead, rec)
+	t.vacant(n.lead)
+	t.keeps(n.second, n.heir)
+}
+
+// keeps requires that the safe goes on holding rec for a while.
+func (t *trial) keeps(name string, rec kv.Record) {
+	t.Helper()
+	for range 5 {
+		t.holds(name, rec)
+		t.refresh(t.s, name, rec)
+		time.Sleep(t.ttl / 5)
+	}
+	t.holds(name, rec)
+}
+
+// A store without leases has nothing that could be gone.
+func nothingIsHandedOverToAnHeirThatIsGone(t *trial) {
+	n := t.succession(ample)
+	next := t.get(t.s, n.second)
+	t.delete(n.s, n.second, n.heir)
+	if next.Lease == "" {
+		return
+	}
+	got, err := t.s.Swap(t.ctx, n.lead, n.leader, next)
+	require.ErrorIs(t, err, kv.ErrStale, "it returned %+v", got)
+	t.holds(n.lead, n.leader)
+	t.refresh(t.s, n.lead, n.leader)
+}
+
+func aHandOverAtAnOldRevisionIsRefused(t *trial) {
+	n := t.succession(ample)
+	rec := t.publish(t.s, n.lead, n.leader, "changed")
+	got, err := t.s.Swap(t.ctx, n.lead, n.leader, t.get(t.s, n.second))
+	require.ErrorIs(t, err, kv.ErrStale, "it returned %+v", got)
+	t.holds(n.lead, rec)
+	t.holds(n.second, n.heir)
+	t.refresh(t.s, n.lead, rec)
+	t.refresh(n.s, n.second, n.heir)
+}

@@ -1,0 +1,143 @@
+package kvtest
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
+)
+
+const (
+	refreshProves = "Success proves that the safe held rec's signature and token during the call: renewing a lease or session is no such proof, the key itself is looked at."
+	neverBack     = "Refresh returns ErrStale if the safe does not hold rec. It never brings a record back."
+)
+
+var refreshCases = []Case{
+	{
+		Name:   "a refresh changes nothing that a reader sees",
+		Clause: "Refresh changes neither value nor token nor, where the store judges expiry, revision.",
+		check:  aRefreshChangesNothingThatAReaderSees,
+	},
+	{
+		Name:   "a refresh starts the TTL anew",
+		Clause: "Refresh starts the TTL of the caller's record anew. The TTL in the returned record is what this refresh granted, counted from the start of this call.",
+		check:  aRefreshStartsTheTTLAnew,
+	},
+	{
+		Name:   "refreshes hold a safe for as long as they go on, whatever is published",
+		Clause: "A record fades once its time to live has passed since its owner last refreshed it. Value: any bytes.",
+		check:  refreshesHoldASafe,
+	},
+	{Name: "a refresh after an operator's removal is refused and brings nothing back", Clause: refreshProves + " " + neverBack, check: aRefreshAfterARemovalIsRefused, needs: remove},
+	{Name: "a refresh after an operator's removal leaves the successor alone", Clause: refreshProves + " " + neverBack, check: aRefreshAfterARemovalLeavesTheSuccessorAlone, needs: remove},
+	{Name: "a refresh of an expired record is refused and brings nothing back", Clause: neverBack, check: aRefreshOfAnExpiredRecordIsRefused},
+	{Name: "a refresh after an expiry leaves the successor alone", Clause: neverBack, check: aRefreshAfterAnExpiryLeavesTheSuccessorAlone},
+}
+
+func aRefreshChangesNothingThatAReaderSees(t *trial) {
+	name, rec := t.held()
+	for range 5 {
+		got := t.refresh(t.s, name, rec)
+		require.GreaterOrEqual(t, got.TTL, ample, "the TTL that was granted")
+		got.TTL = rec.TTL
+		require.Equal(t, rec, got)
+		t.holds(name, rec)
+	}
+}
+
+func aRefreshStartsTheTTLAnew(t *trial) {
+	name := t.name()
+	rec := t.create(t.s, name, t.mortal("v"))
+	time.Sleep(t.ttl / 2)
+	start := time.Now()
+	rec = t.refresh(t.s, name, rec)
+	require.GreaterOrEqual(t, rec.TTL, t.ttl)
+	t.fades(name, rec, start, nil)
+}
+
+// refreshesHoldASafe tries again where the machine was too busy to refresh in
+// time.
+func refreshesHoldASafe(t *trial) {
+	for range 5 {
+		if t.holdForThreeTTL() {
+			return
+		}
+	}
+	require.FailNow(t, "this machine is too busy to refresh a record every third of its TTL", "TTL %v", t.ttl)
+}
+
+func (t *trial) holdForThreeTTL() bool {
+	values := []string{"v", "", "\x00\xff\xfe", strings.Repeat("x", 64<<10), `{"election":1}`, "ключ 🗝"}
+	name, other := t.name(), t.open()
+	begin := time.Now()
+	last := begin
+	rec := t.create(t.s, name, t.mortal("v"))
+	for i := 0; time.Since(begin) < 3*rec.TTL+rec.TTL/2; i++ {
+		time.Sleep(t.ttl / 6)
+		_, err := t.s.Create(t.ctx, name, t.signed("usurper"))
+		require.True(t, time.Since(last) >= t.ttl || errors.Is(err, kv.ErrHeld), "a create beside a live owner: %v", err)
+		start := time.Now()
+		got, err := t.s.Refresh(t.ctx, name, rec)
+		if err != nil && time.Since(last) >= t.ttl {
+			t.Logf("%v passed between two refreshes: %v", time.Since(last), err)
+			return false
+		}
+		require.NoError(t, err, "a refresh %v after the start of the last; value %.20q", start.Sub(last), rec.Value)
+		require.True(t, got.Owns(rec), "%+v", got)
+		last = start
+		rec, err = t.s.Swap(t.ctx, name, got, kv.Record{Signature: got.Signature, TTL: got.TTL, Lease: got.Lease, Value: values[i%len(values)]})
+		if err != nil && time.Since(last) >= t.ttl {
+			return false
+		}
+		require.NoError(t, err, "publish %.20q", values[i%len(values)])
+		seen, err := other.Get(t.ctx, name)
+		if err != nil && time.Since(last) >= t.ttl {
+			return false
+		}
+		require.NoError(t, err)
+		require.Equal(t, rec, seen)
+	}
+	return true
+}
+
+func aRefreshAfterARemovalIsRefused(t *trial) {
+	name, rec := t.held()
+	t.b.Remove(t, name)
+	for range 3 {
+		t.disowned(t.s, name, rec)
+		t.vacant(name)
+	}
+}
+
+func aRefreshAfterARemovalLeavesTheSuccessorAlone(t *trial) {
+	name, old := t.held()
+	t.b.Remove(t, name)
+	start := time.Now()
+	rec := t.succeed(t.open(), name, t.mortal("the next"))
+	t.fades(name, rec, start, func() { t.disowned(t.s, name, old) })
+	t.disowned(t.s, name, old)
+	t.vacant(name)
+}
+
+func aRefreshOfAnExpiredRecordIsRefused(t *trial) {
+	name, start := t.name(), time.Now()
+	rec := t.create(t.s, name, t.mortal("v"))
+	t.fades(name, rec, start, nil)
+	for range 3 {
+		t.disowned(t.s, name, rec)
+		t.vacant(name)
+	}
+}
+
+func aRefreshAfterAnExpiryLeavesTheSuccessorAlone(t *trial) {
+	name, start := t.name(), time.Now()
+	old := t.create(t.s, name, t.mortal("the old"))
+	t.fades(name, old, start, nil)
+	start = time.Now()
+	rec := t.succeed(t.open(), name, t.mortal("the next"))
+	t.fades(name, rec, start, func() { t.disowned(t.s, name, old) })
+	t.vacant(name)
+}

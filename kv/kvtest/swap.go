@@ -1,0 +1,109 @@
+package kvtest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
+)
+
+const (
+	publishes = "With old's signature in next, Swap publishes next.Value: token, lease and TTL stay, and the record's life is at least not shortened."
+	swapStale = "Swap replaces old by next if the safe still holds old at old.Revision. It returns ErrStale if the safe holds anything else. ErrStale: had no effect."
+)
+
+var swapCases = []Case{
+	{Name: "publishing changes value and revision alone", Clause: publishes, check: publishingChangesValueAndRevisionAlone},
+	{Name: "publishing the same value again does no harm", Clause: publishes, check: publishingTheSameValueAgainDoesNoHarm},
+	{Name: "publishing does not change the TTL", Clause: publishes, check: publishingDoesNotChangeTheTTL},
+	{Name: "publishing does not shorten a life", Clause: publishes, check: publishingDoesNotShortenALife},
+	{
+		Name:   "an owner keeps its record through its own changes",
+		Clause: "A record is identified by its Signature and Token together. Refresh and Delete look at no revision.",
+		check:  anOwnerKeepsItsRecordThroughItsOwnChanges,
+	},
+	{Name: "a swap at an old revision is refused", Clause: swapStale, check: aSwapAtAnOldRevisionIsRefused},
+	{Name: "a swap of what the safe does not hold is refused", Clause: swapStale, check: aSwapOfWhatTheSafeDoesNotHoldIsRefused},
+}
+
+func publishingChangesValueAndRevisionAlone(t *trial) {
+	name, rec := t.held()
+	revisions := map[uint64]bool{rec.Revision: true}
+	for _, value := range []string{"one", "two", "", "two", "one"} {
+		got := t.publish(t.s, name, rec, value)
+		require.False(t, revisions[got.Revision], "a revision comes twice: %+v", got)
+		revisions[got.Revision] = true
+		want := rec
+		want.Value, want.Revision = value, got.Revision
+		require.Equal(t, want, got)
+		t.holds(name, got)
+		rec = got
+	}
+}
+
+// Some stores do not count a write that changes nothing as a write.
+func publishingTheSameValueAgainDoesNoHarm(t *trial) {
+	name, rec := t.held()
+	for range 3 {
+		got := t.publish(t.s, name, rec, rec.Value)
+		require.True(t, got.Owns(rec), "%+v", got)
+		t.holds(name, got)
+		t.refresh(t.s, name, got)
+		rec = got
+	}
+}
+
+func publishingDoesNotChangeTheTTL(t *trial) {
+	name, rec := t.held()
+	next := rec
+	next.Value, next.TTL = "changed", 2*rec.TTL
+	got := t.swap(t.s, name, rec, next)
+	require.Equal(t, rec.TTL, got.TTL)
+	t.holds(name, got)
+}
+
+func publishingDoesNotShortenALife(t *trial) {
+	name, start := t.name(), time.Now()
+	rec := t.create(t.s, name, t.mortal("v"))
+	for range 5 {
+		rec = t.publish(t.s, name, rec, rec.Value+"+")
+	}
+	t.fades(name, rec, start, nil)
+}
+
+func anOwnerKeepsItsRecordThroughItsOwnChanges(t *trial) {
+	name, created := t.held()
+	changed := t.publish(t.s, name, created, "changed")
+	got := t.refresh(t.s, name, created)
+	require.Equal(t, changed, got, "a refresh returns the record as it stands in the safe")
+	t.holds(name, changed)
+	t.delete(t.s, name, created)
+	t.vacant(name)
+}
+
+func aSwapAtAnOldRevisionIsRefused(t *trial) {
+	name, old := t.held()
+	rec := t.publish(t.s, name, old, "changed")
+	for _, next := range []kv.Record{t.signed("taken over"), {Signature: old.Signature, Value: "late", TTL: old.TTL, Lease: old.Lease}} {
+		got, err := t.s.Swap(t.ctx, name, old, next)
+		require.ErrorIs(t, err, kv.ErrStale, "it returned %+v", got)
+		t.holds(name, rec)
+	}
+}
+
+func aSwapOfWhatTheSafeDoesNotHoldIsRefused(t *trial) {
+	name, rec := t.held()
+	token, signature := rec, rec
+	token.Token++
+	signature.Signature = t.signed("").Signature
+	for _, old := range []kv.Record{token, signature} {
+		got, err := t.s.Swap(t.ctx, name, old, t.signed("taken over"))
+		require.ErrorIs(t, err, kv.ErrStale, "it returned %+v", got)
+		next := old
+		next.Value = "changed"
+		got, err = t.s.Swap(t.ctx, name, old, next)
+		require.ErrorIs(t, err, kv.ErrStale, "it returned %+v", got)
+		t.holds(name, rec)
+	}
+}

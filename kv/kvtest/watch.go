@@ -1,0 +1,144 @@
+package kvtest
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
+)
+
+const yieldsEach = "Watch yields the state of the safe: first the present one, then the state after each change, merged if the reader is slow. A vacant safe is yielded as ErrVacant with a zero Record, and the sequence goes on."
+
+var watchCases = []Case{
+	{Name: "a watch yields the present state first", Clause: yieldsEach, check: aWatchYieldsThePresentStateFirst},
+	{Name: "a watch yields each later state", Clause: yieldsEach, check: aWatchYieldsEachLaterState},
+	{Name: "a watch yields a hand-over", Clause: yieldsEach, check: aWatchYieldsAHandOver},
+	{Name: "a watch yields a removal by an operator", Clause: yieldsEach, check: aWatchYieldsARemoval, needs: remove},
+	{Name: "a watch sees the successor of an expired record", Clause: yieldsEach, check: aWatchSeesTheSuccessorOfAnExpiredRecord},
+	{Name: "a refresh is no change to a watch", Clause: "A refresh that changes no revision is no change.", check: aRefreshIsNoChangeToAWatch},
+	{Name: "a slow reader sees the last state", Clause: yieldsEach, check: aSlowReaderSeesTheLastState},
+	{Name: "a watch never goes back", Clause: yieldsEach + " Reads are linearizable.", check: aWatchNeverGoesBack},
+}
+
+func aWatchYieldsThePresentStateFirst(t *trial) {
+	name := t.name()
+	require.True(t, t.watch(t.s, name).next().vacant(), "a vacant safe")
+	rec := t.create(t.s, name, t.signed("v"))
+	require.Equal(t, sighting{rec: rec}, t.watch(t.s, name).next())
+	rec = t.publish(t.s, name, rec, "w")
+	require.Equal(t, sighting{rec: rec}, t.watch(t.open(), name).next())
+	t.delete(t.s, name, rec)
+	require.True(t, t.watch(t.s, name).next().vacant(), "a safe that was emptied")
+}
+
+func aWatchYieldsEachLaterState(t *trial) {
+	name := t.name()
+	w := t.watch(t.open(), name)
+	require.True(t, w.next().vacant())
+	for range 3 {
+		rec := t.succeed(t.s, name, t.signed("v"))
+		w.sees(rec)
+		for _, value := range []string{"one", "", "two"} {
+			rec = t.publish(t.s, name, rec, value)
+			w.sees(rec)
+		}
+		t.delete(t.s, name, rec)
+		w.seesVacancy()
+	}
+}
+
+func aWatchYieldsAHandOver(t *trial) {
+	n := t.succession(ample)
+	w := t.watch(n.s, n.lead)
+	w.sees(n.leader)
+	rec := n.handOver()
+	w.sees(rec)
+	rec = t.swap(t.s, n.lead, rec, t.signed("taken over"))
+	w.sees(rec)
+	t.delete(t.s, n.lead, rec)
+	w.seesVacancy()
+}
+
+func aWatchYieldsARemoval(t *trial) {
+	name, rec := t.held()
+	w := t.watch(t.open(), name)
+	w.sees(rec)
+	t.b.Remove(t, name)
+	w.seesVacancy()
+	w.sees(t.succeed(t.s, name, t.signed("the next")))
+}
+
+func aWatchSeesTheSuccessorOfAnExpiredRecord(t *trial) {
+	name, start := t.name(), time.Now()
+	rec := t.create(t.s, name, t.mortal("the old"))
+	w := t.watch(t.open(), name)
+	w.sees(rec)
+	t.fades(name, rec, start, nil)
+	rec = t.succeed(t.s, name, t.mortal("the next"))
+	w.sees(rec)
+	w.seesVacancy()
+}
+
+func aRefreshIsNoChangeToAWatch(t *trial) {
+	name, rec := t.held()
+	w := t.watch(t.open(), name)
+	w.sees(rec)
+	for range 5 {
+		t.refresh(t.s, name, rec)
+		w.staysQuiet(t.ttl / 5)
+	}
+	t.delete(t.s, name, rec)
+	w.seesVacancy()
+}
+
+// The reader takes the first state, and is busy while the others come.
+func aSlowReaderSeesTheLastState(t *trial) {
+	const changes = 30
+	name, rec := t.held()
+	yields := 0
+	for got, err := range t.open().Watch(t.ctx, name) {
+		require.NoError(t, err)
+		yields++
+		require.LessOrEqual(t, yields, changes+1, "more states than changes")
+		if yields > 1 && got == rec {
+			return
+		}
+		if yields == 1 {
+			require.Equal(t, rec, got)
+			for range changes {
+				rec = t.publish(t.s, name, rec, rec.Value+"+")
+			}
+			time.Sleep(t.ttl / 5)
+		}
+	}
+	require.Fail(t, "the watch ended by itself")
+}
+
+func aWatchNeverGoesBack(t *trial) {
+	const changes = 100
+	name := t.name()
+	w := t.watch(t.open(), name)
+	order := map[kv.Record]int{}
+	for i := 0; i < changes; {
+		rec := t.succeed(t.s, name, t.signed("v"))
+		order[rec], i = i, i+1
+		rec = t.publish(t.s, name, rec, "w")
+		order[rec], i = i, i+1
+		rec = t.swap(t.s, name, rec, t.signed("x"))
+		order[rec], i = i, i+1
+		t.delete(t.s, name, rec)
+	}
+	end := t.succeed(t.s, name, t.signed("the last"))
+	order[end] = changes + 1
+	for at := -1; at < changes+1; {
+		o := w.next()
+		if o.vacant() {
+			continue
+		}
+		i, known := order[o.rec]
+		require.True(t, known, "a state that never was: %+v", o.rec)
+		require.Greater(t, i, at, "the watch went back, or yielded a state twice: %+v", o.rec)
+		at = i
+	}
+}
