@@ -1,0 +1,69 @@
+//go:build unix
+
+package testenv
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+)
+
+// A guard ends the servers and removes their data when the test process ends,
+// also by SIGKILL.
+//
+// All servers are in one process group, which each joins before it runs. The
+// group's leader is a process that only keeps its id taken. A second process
+// waits at a pipe whose other end the test process alone holds and never writes
+// to: when that end closes, for whatever reason the process ended, it kills the
+// group and removes the data.
+type guard struct {
+	dir   string   // the folder of all the servers' data and logs
+	group int      // the process group of all the servers
+	pipe  *os.File // held open as long as this process lives
+}
+
+// watch is the second process's script, of process group and folder. A dying
+// server may write a last file while its folder is removed.
+const watch = `
+cat >/dev/null
+kill -s KILL -- "-$1"
+rm -rf -- "$2" || { sleep 1; rm -rf -- "$2"; }
+`
+
+// theGuard returns the process's guard, which it starts on first use.
+var theGuard = sync.OnceValues(startGuard)
+
+func startGuard() (*guard, error) {
+	dir, err := os.MkdirTemp("", "election-test-")
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	end, pipe, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	defer end.Close()
+
+	leader := exec.Command("cat")
+	leader.Stdin = end
+	leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := leader.Start(); err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	group := leader.Process.Pid
+
+	watcher := exec.Command("sh", "-c", watch, "sh", fmt.Sprint(group), dir)
+	watcher.Stdin = end
+	watcher.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := watcher.Start(); err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	return &guard{dir: dir, group: group, pipe: pipe}, nil
+}
+
+// attributes makes a process one that the guard ends.
+func (g *guard) attributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pgid: g.group}
+}

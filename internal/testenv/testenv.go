@@ -1,0 +1,113 @@
+//go:build unix
+
+// Package testenv runs real servers for tests: etcd, Consul and Redis, alone or
+// as a cluster of three, on free loopback ports, and a proxy that breaks the
+// network in front of them.
+//
+// [Etcd], [Consul] and [Redis] give the address of a server that all tests of a
+// process share; it is started when first asked for. Tests use names of their
+// own in it, and do it no harm. [StartEtcd] and its like give a server of the
+// test's own, which may be paused, killed, wiped and restarted.
+//
+// A missing server fails the test; it is never skipped. "make test" installs
+// what is missing.
+//
+// # Lifetime
+//
+// No server outlives the test process, however that ends, and no TestMain is
+// needed for it: see guard. Servers of one test end with the test. While they
+// run, they keep no goroutine in the test process busy, so goleak needs to
+// ignore nothing. (A [Proxy] has goroutines until the test's cleanup: check for
+// leaks in a cleanup registered before it.)
+//
+// # Settings
+//
+// The servers are set to decide fast and to save what they can do without:
+//
+//   - etcd elects its leader within about a second (heartbeat 100 ms, election
+//     timeout 500 ms) and does not fsync. It grants no lease shorter than one
+//     and a half election timeouts, rounded up to whole seconds: 1 s here, 2 s
+//     with etcd's default settings.
+//   - Consul runs as a real server, not in development mode, with
+//     session_ttl_min lowered from 10 s to 1 s and raft_multiplier 1. It still
+//     frees a session only after up to twice its TTL.
+//   - Redis logs every write before it replies (append-only file), so that what
+//     it acknowledged outlives a kill; it does not fsync.
+package testenv
+
+import (
+	"os"
+	"sync"
+	"testing"
+)
+
+var (
+	sharedEtcd   = sync.OnceValues(func() (string, error) { return startShared(newEtcd) })
+	sharedConsul = sync.OnceValues(func() (string, error) { return startShared(newConsul) })
+	sharedRedis  = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newRedis() }) })
+)
+
+// Etcd returns the client address, host:port, of an etcd that the tests of this
+// process share, or what ELECTION_TEST_ETCD says.
+func Etcd(t testing.TB) string {
+	t.Helper()
+	return shared(t, "ELECTION_TEST_ETCD", sharedEtcd)
+}
+
+// Consul returns the HTTP address, host:port, of a Consul server that the tests
+// of this process share, or what ELECTION_TEST_CONSUL says.
+func Consul(t testing.TB) string {
+	t.Helper()
+	return shared(t, "ELECTION_TEST_CONSUL", sharedConsul)
+}
+
+// Redis returns the address, host:port, of a Redis that the tests of this
+// process share, or what ELECTION_TEST_REDIS says.
+func Redis(t testing.TB) string {
+	t.Helper()
+	return shared(t, "ELECTION_TEST_REDIS", sharedRedis)
+}
+
+func shared(t testing.TB, variable string, start func() (string, error)) string {
+	t.Helper()
+	if addr := os.Getenv(variable); addr != "" {
+		return addr
+	}
+	addr, err := start()
+	if err != nil {
+		t.Fatalf("testenv: %v", err)
+	}
+	return addr
+}
+
+// startShared starts a server that only the end of the process stops.
+func startShared(build func() (*Server, error)) (string, error) {
+	s, err := build()
+	if err != nil {
+		return "", err
+	}
+	if err := s.start(); err != nil {
+		return "", err
+	}
+	return s.Addr(), nil
+}
+
+// StartEtcd starts an etcd of the test's own.
+func StartEtcd(t testing.TB) *Server {
+	t.Helper()
+	return startOwn(t, newEtcd)
+}
+
+// StartConsul starts a Consul server of the test's own.
+func StartConsul(t testing.TB) *Server {
+	t.Helper()
+	return startOwn(t, newConsul)
+}
+
+// StartRedis starts a Redis of the test's own. The args are settings as on its
+// command line ("--maxmemory", "10mb"); they win over the ones that testenv
+// gives.
+func StartRedis(t testing.TB, args ...string) *Server {
+	t.Helper()
+	return startOwn(t, func() (*Server, error) { return newRedis(args...) })
+}
