@@ -10,11 +10,11 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// keep keeps the term's lease until ctx ends: it refreshes the record a few
-// times a TTL, and at once when a watch shows something else in the safe. It
-// returns early when there is nothing left to keep: the record is not ours any
-// more, or the term has ended and nobody's work has to be waited for.
-func (t *Term) keep(ctx context.Context) {
+// keep keeps the term's lease, claimed at sent, until ctx ends: it refreshes the
+// record a few times a TTL, and at once when a watch shows something else in the
+// safe. It returns early when there is nothing left to keep: the record is not
+// ours any more, or the term has ended and nobody's work has to be waited for.
+func (t *Term) keep(ctx context.Context, sent instant) {
 	defer close(t.kept)
 	latest, stop := t.c.sightings(ctx)
 	defer stop()
@@ -26,10 +26,10 @@ func (t *Term) keep(ctx context.Context) {
 		checking.Go(func() { t.check(checkctx) })
 	}
 
-	refresh := time.NewTimer(t.c.pace.refresh)
+	k := &keeper{Term: t, retry: t.c.pace.backoff(), last: sent.mono}
+	refresh := time.NewTimer(k.next())
 	defer refresh.Stop()
-	keeper := &keeper{Term: t, retry: t.c.pace.backoff()}
-	for !keeper.gone {
+	for !k.gone {
 		select {
 		case <-ctx.Done():
 			return
@@ -37,10 +37,10 @@ func (t *Term) keep(ctx context.Context) {
 			return
 		case s := <-latest:
 			if t.unlike(s) {
-				refresh.Reset(keeper.soon())
+				refresh.Reset(k.soon())
 			}
 		case <-refresh.C:
-			refresh.Reset(keeper.refresh(ctx))
+			refresh.Reset(k.refresh(ctx))
 		}
 	}
 }
@@ -67,9 +67,14 @@ func (t *Term) unlike(s sighting) bool {
 type keeper struct {
 	*Term
 	retry backoff
-	last  time.Time // when the last refresh was sent
+	last  time.Time // when the last refresh, or the claim, was sent
 	fails bool      // the last refresh had no clear answer
 	gone  bool      // the record is not ours any more
+}
+
+// next returns when to refresh if all is well: a good while after the last send.
+func (k *keeper) next() time.Duration {
+	return k.c.pace.refresh - time.Since(k.last)
 }
 
 // soon returns when to refresh after a sighting that shows something else: now,
@@ -95,7 +100,7 @@ func (k *keeper) refresh(ctx context.Context) time.Duration {
 		}
 		k.fails = false
 		k.retry.reset()
-		return k.c.pace.refresh - time.Since(k.last)
+		return k.next()
 	case errors.Is(err, kv.ErrStale):
 		k.gone = true
 		k.end(errTaken)

@@ -50,7 +50,7 @@ func newTerm(c *Candidate, base context.Context, rec kv.Record, tr trust, drain 
 	t.mu.Lock()
 	t.deaths = time.AfterFunc(min(tr.left(c.clock()), c.pace.tick), t.die)
 	t.mu.Unlock()
-	go t.keep(keep)
+	go t.keep(keep, tr.sent)
 	return t
 }
 
