@@ -1,0 +1,2 @@
+// Package etcdkv keeps safes in etcd.
+package etcdkv
