@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 
@@ -24,7 +23,7 @@ func newConsul() (*Server, error) {
 
 // newConsulNodes makes the n servers of a cluster.
 func newConsulNodes(n int) ([]*Server, error) {
-	path, err := install.Consul.Path(context.Background(), io.Discard)
+	path, err := install.Consul.Path(context.Background(), os.Stderr)
 	if err != nil {
 		return nil, err
 	}

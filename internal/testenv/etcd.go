@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"strings"
 
 	"github.com/electkv/election/internal/testenv/install"
@@ -22,7 +22,7 @@ func newEtcd() (*Server, error) {
 
 // newEtcdNodes makes the n nodes of a cluster.
 func newEtcdNodes(n int) ([]*Server, error) {
-	path, err := install.Etcd.Path(context.Background(), io.Discard)
+	path, err := install.Etcd.Path(context.Background(), os.Stderr)
 	if err != nil {
 		return nil, err
 	}
