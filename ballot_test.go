@@ -87,10 +87,12 @@ func (b *ballot) runWith(c *election.Candidate, id string, lead func(context.Con
 			return lead(ctx, term)
 		})
 	}()
-	return sync.OnceValue(func() error {
+	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-result
 	})
+	b.t.Cleanup(func() { _ = stop() })
+	return stop
 }
 
 // logger shows the engine's log in the output of a failed test.

@@ -16,7 +16,8 @@ import (
 //
 //   - while it still leads: Run resigns and returns lead's result;
 //   - after the term ended, because it was lost, resigned or unhealthy: Run frees
-//     what is left of the lease, drops lead's result and campaigns again;
+//     what is left of the lease, drops lead's result, and campaigns again after
+//     giving the others a moment to claim the safe first;
 //   - after ctx ended: Run resigns and returns ctx's cause.
 //
 // Beyond that Run returns an error only if the store can never do what is asked
@@ -43,10 +44,7 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 			return result
 		}
 		c.dropped(result)
-		s.rest = 0
-		if errors.Is(ended, ErrResigned) {
-			s.rest = 2 * c.pace.spread
-		}
+		s.rest = 2 * c.pace.spread
 	}
 }
 

@@ -140,8 +140,7 @@ func (t *Term) review(ctx context.Context, old kv.Record) error {
 // Resign ends the term and frees the safe, so that the next candidate can be
 // elected at once. Call it when the work has stopped: after it, others may lead.
 // Under Run, where that is when lead returns, it only ends the term; the safe is
-// freed when lead has returned, and Run campaigns again after giving the others
-// a chance.
+// freed when lead has returned, and Run campaigns again.
 //
 // It is idempotent, and safe after a loss: only the term's own record is
 // removed. After an error the term has ended all the same and its record is left
