@@ -1,0 +1,124 @@
+// Package rediskv keeps safes in Redis, beside the locks that are there already:
+// a record is a string at a key, as SET NX PX makes it.
+//
+// # Guarantees
+//
+// At most one live record a safe, on a single server that keeps what it has
+// acknowledged, as long as its wall clock does not jump. Clients may crash,
+// pause, lose messages and be cut off. Reads are of the primary.
+//
+// What breaks it, so that a second owner may come while the first still trusts
+// its lease:
+//
+//   - The server's wall clock jumps forward: Redis judges expiry by it, and a
+//     jump of 120 s ends a TTL of 60 s at once. A jump backward keeps a dead
+//     owner's record alive for as long.
+//   - A failover, with Sentinel or Cluster: replication is asynchronous, and the
+//     new primary may not know the record. WAIT and min-replicas-to-write make
+//     that less likely, not impossible. A primary that is cut off goes on for up
+//     to the cluster's node timeout.
+//   - A restart without an append-only file that is synced on each write
+//     (appendonly yes, appendfsync always) forgets what was not yet on disk.
+//   - Eviction: with any maxmemory-policy but noeviction the server may drop
+//     records when memory is short.
+//   - Other programs that delete or overwrite keys which are not theirs, and
+//     FLUSHALL. The owner finds out at its next refresh; a watch as told under
+//     Cost.
+//
+// Against all of these, give the token to what the leader writes to, and have
+// it refuse a smaller one. Tokens are the larger of a counter and the server's
+// clock in microseconds: they grow across deletes, expiries and FLUSHALL, and
+// across a failover or restart that loses the counter, unless the clock has gone
+// back at the same time. Locks of other programs do not move the counter.
+//
+// Outcomes are definite or unknown. Each write is sent to the server once: the
+// client's own retries, which hide a lost reply behind the answer to a second
+// attempt, are off for the scripts that this package sends. [kv.ErrStale] thus
+// means that nothing was done. Everything else that a server can answer
+// (READONLY, MOVED, CLUSTERDOWN, LOADING, MASTERDOWN, NOAUTH, NOPERM, OOM, BUSY
+// …) is an error that is none of kv's.
+//
+// # Records
+//
+// The key is prefix and name, verbatim. The value is the text of [kv.Encode],
+// with token and revision; the key's expiry is the TTL, in milliseconds, rounded
+// up. [kv.Record] has no Lease: records keep themselves alive.
+//
+// So a key that another program holds by SET NX (go-redis's SetNX, redsync,
+// redislock, ShedLock …) is a foreign record and excludes candidates, and a
+// record excludes those programs. A key of another type than string is a foreign
+// record too. Foreign records have a hash of their content for a revision. A key
+// that has no expiry is Permanent: if it is foreign (SETNX, and a crash before
+// EXPIRE) it stays until somebody removes it; if it is ours, since somebody
+// stripped it, the next refresh restores the expiry.
+//
+// The counter of tokens and revisions is at a second key, which has no expiry:
+//
+//	jobs         {jobs}:election-fence
+//	{team}jobs   {team}jobs::election-fence
+//
+// In a cluster both keys are in one slot. Names that end in ":election-fence" or
+// ":election-probe", and names in which a } closes no hash tag ("a}b", "{}"),
+// are refused with [kv.ErrInvalid]. A counter that holds no number is left
+// alone, and makes creates and swaps fail with an error that names the key.
+//
+// Every name that a record was ever created under leaves a counter behind, about
+// 100 bytes and the name. If there are many short-lived names, delete the
+// counters of names that are out of use for longer than any TTL: tokens go on
+// from the clock.
+//
+// # Requirements
+//
+// Redis 6.0 or later (SET KEEPTTL; TIME before a write in a script is older).
+// Tested with 7.0, alone and as a cluster. Sentinel and Cluster through the
+// clients that go-redis has for them. A redis.Ring is refused: it moves keys to
+// another server when one does not answer. [Store.Diagnose] looks at the
+// server's settings.
+//
+// An ACL has to allow:
+//
+//   - on the keys, those of the counters included: EVAL, EVALSHA, TYPE, EXISTS,
+//     GET, SET, DEL, PTTL, PEXPIRE; and TIME;
+//   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
+//     works, but watches learn of a release only at their next look;
+//   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE. A server that
+//     refuses is not asked again by that store until all its watches have ended.
+//
+// Reading (Get, Watch) includes the DEL of a key that never exists, which only a
+// server refuses that may not write: a replica, a primary without the replicas
+// that min-replicas-to-write demands, one that cannot save. It cannot vouch for
+// what it shows, so it is an error.
+//
+// Set ContextTimeoutEnabled in the client's options. Every call returns when its
+// context ends, but go-redis itself does not heed a cancellation while it waits
+// for a reply, and a deadline only with that option: without it, and after a
+// cancellation, one goroutine and one connection of the client's pool stay with
+// the abandoned request until the server answers or the client's ReadTimeout
+// (5 s by default) has passed.
+//
+// # Cost
+//
+// Each operation is one EVALSHA. A leader sends its refreshes.
+//
+// A watch looks (one EVALSHA) at its beginning, when its subscription stands,
+// after each hint, when the record's expiry is due (within 21 ms after it), and
+// at intervals of at most Options.Backstop (5 s), at most 1 s for foreign and
+// permanent records. A waiter on a record that is refreshed so costs about one
+// look a TTL, or every four to five seconds if the TTL is longer. Those who wait for the same
+// expiry look at moments spread over 20 ms. No watch looks more often than every
+// 10 ms, whatever it is told.
+//
+// Hints come from the scripts, which publish each change, at once; and from
+// keyspace events where the server's notify-keyspace-events has them ("Kg$xe"
+// will do), for what other programs do. Neither is needed, and the setting is never changed.
+// Without events, another program's DEL or SET is seen at the next look, by the
+// intervals above; expiry never depends on events, which were seen 39 s late. In
+// a cluster, a node tells of its own keys alone, so that events are heard for
+// some keys only.
+//
+// All watches of a Store share one connection for their subscriptions, pinged
+// every 10 s, outside the client's pool; it lasts as long as anybody watches.
+//
+// A handover is one EVALSHA of the leader, and for each waiter a look and
+// perhaps a create.
+package rediskv

@@ -1,0 +1,62 @@
+package rediskv
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/electkv/election/kv"
+)
+
+const (
+	// The endings of keys that are not records. No record's key has one.
+	counterEnding = ":election-fence"
+	probeEnding   = ":election-probe"
+
+	hintPrefix = "election:"
+)
+
+// A place is where a safe is kept. All its keys are in one slot of a cluster.
+type place struct {
+	record  string // the key of the record
+	counter string // the key of the last token or revision given out
+	probe   string // a key that never exists
+	channel string // where writers tell watches to look
+}
+
+// place returns where the safe of a name is kept. Two names never share a key:
+// a record's key has the name verbatim, the other keys have endings that it may
+// not have, and between name and ending either "}" or ":".
+func (s *Store) place(name string) (place, error) {
+	if s.unfit != nil {
+		return place{}, s.unfit
+	}
+	if name == "" {
+		return place{}, fmt.Errorf("rediskv: a safe needs a name: %w", kv.ErrInvalid)
+	}
+	key := s.prefix + name
+	if strings.HasSuffix(key, counterEnding) || strings.HasSuffix(key, probeEnding) {
+		return place{}, fmt.Errorf("rediskv: name %q: the endings %q and %q are taken: %w",
+			name, counterEnding, probeEnding, kv.ErrInvalid)
+	}
+	stem, ok := neighbour(key)
+	if !ok {
+		return place{}, fmt.Errorf("rediskv: name %q: want every } to close a hash tag, as in {a}: %w", name, kv.ErrInvalid)
+	}
+	return place{
+		record:  key,
+		counter: stem + counterEnding,
+		probe:   stem + probeEnding,
+		channel: hintPrefix + key,
+	}, nil
+}
+
+// neighbour returns the beginning of keys that are in the same slot of a cluster
+// as key. What counts is the text between the first { and the first } after it,
+// and if there is none, the whole key (Redis Cluster specification, "Hash
+// tags"). So there is no neighbour for a key that is hashed whole and has a }.
+func neighbour(key string) (string, bool) {
+	if _, rest, ok := strings.Cut(key, "{"); ok && strings.Index(rest, "}") > 0 {
+		return key + ":", true
+	}
+	return "{" + key + "}", !strings.Contains(key, "}")
+}

@@ -1,0 +1,80 @@
+package rediskv
+
+import (
+	"context"
+	"crypto/sha1"
+	_ "embed"
+	"encoding/hex"
+
+	"github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed record.lua
+	recordLua string
+	//go:embed create.lua
+	createLua string
+	//go:embed swap.lua
+	swapLua string
+	//go:embed refresh.lua
+	refreshLua string
+	//go:embed delete.lua
+	deleteLua string
+	//go:embed look.lua
+	lookLua string
+)
+
+// A script is one atomic step of the server.
+type script struct {
+	source string
+	sha    string
+}
+
+var (
+	createScript  = newScript(createLua)
+	swapScript    = newScript(swapLua)
+	refreshScript = newScript(refreshLua)
+	deleteScript  = newScript(deleteLua)
+	lookScript    = newScript(lookLua)
+)
+
+func newScript(body string) script {
+	source := recordLua + body
+	sum := sha1.Sum([]byte(source)) // what EVALSHA goes by
+	return script{source: source, sha: hex.EncodeToString(sum[:])}
+}
+
+// run carries a script out, by its digest if the server knows it. A script that
+// returns nil gives redis.Nil.
+func (s *Store) run(ctx context.Context, sc script, keys []string, args ...any) (any, error) {
+	reply, err := s.send(ctx, "evalsha", sc.sha, keys, args)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		return s.send(ctx, "eval", sc.source, keys, args)
+	}
+	return reply, err
+}
+
+func (s *Store) send(ctx context.Context, verb, body string, keys []string, args []any) (any, error) {
+	words := []any{verb, body, len(keys)}
+	for _, key := range keys {
+		words = append(words, key)
+	}
+	cmd := redis.NewCmd(ctx, append(words, args...)...)
+	cmd.SetFirstKeyPos(3)
+	return await(ctx, func() (any, error) {
+		if err := s.client.Process(ctx, once{cmd}); err != nil {
+			return nil, err
+		}
+		return cmd.Result()
+	})
+}
+
+// once is a command that the client sends once. By default it sends a command
+// again when the reply is lost, and reports what became of the last attempt: a
+// delete that was carried out would be reported as refused. Redirections in a
+// cluster are followed all the same; a command that is redirected was not
+// carried out.
+type once struct{ *redis.Cmd }
+
+// NoRetry is asked by the client before it sends a command again.
+func (once) NoRetry() bool { return true }

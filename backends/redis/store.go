@@ -1,0 +1,202 @@
+package rediskv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/electkv/election/kv"
+)
+
+// Options change how a [Store] keeps its safes. The zero value is a good choice.
+type Options struct {
+	// Prefix is put before each name, as it is, to make the record's key.
+	// Programs that share an election, or a lock, need the same keys. Default:
+	// none.
+	Prefix string
+
+	// Backstop is the longest time between two looks of a watch at a safe that
+	// nothing seems to happen to. It bounds how late a watch sees what the
+	// server told nobody: FLUSHALL, say, or another program's DEL while keyspace
+	// events are off. Default: 5 s.
+	Backstop time.Duration
+}
+
+const defaultBackstop = 5 * time.Second
+
+// Store is a [kv.Store] in Redis. Use [New] to make one.
+type Store struct {
+	client   redis.UniversalClient
+	prefix   string
+	backstop time.Duration
+	hub      *hub
+	unfit    error // why the client cannot be used at all, or nil
+}
+
+var _ kv.Store = (*Store)(nil)
+
+// New returns a store that uses the client, which stays the caller's: its
+// settings, its hooks, its closing. The opts may be nil.
+//
+// Set ContextTimeoutEnabled in the client's options, so that a request whose
+// deadline has passed leaves its connection at that moment too; the calls return
+// in any case. The client's retries are not used: see the package documentation.
+func New(client redis.UniversalClient, opts *Options) *Store {
+	s := &Store{client: client, backstop: defaultBackstop, hub: newHub(client)}
+	if opts != nil {
+		s.prefix = opts.Prefix
+		if opts.Backstop > 0 {
+			s.backstop = opts.Backstop
+		}
+	}
+	if _, ok := client.(*redis.Ring); ok {
+		s.unfit = fmt.Errorf("rediskv: a redis.Ring moves keys to another server when one does not answer; want a single server, Sentinel or Cluster: %w", kv.ErrInvalid)
+	}
+	return s
+}
+
+// Create implements [kv.Store] with one script: SET NX PX, and a number from the
+// counter.
+func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	at, err := s.place(name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if err := checkNew(name, rec); err != nil {
+		return kv.Record{}, err
+	}
+	ttl, err := granted(rec.TTL)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	text, err := s.run(ctx, createScript, []string{at.record, at.counter},
+		bare(rec, ttl), ttl.Milliseconds(), at.channel)
+	return written("create", name, text, err, kv.ErrHeld)
+}
+
+// Swap implements [kv.Store] with one script: GET, compare, SET with KEEPTTL or
+// PX.
+func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	at, err := s.place(name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if err := errors.Join(checkOwn(name, old), checkNew(name, next)); err != nil {
+		return kv.Record{}, err
+	}
+	publish := next.Signature == old.Signature
+	if publish {
+		next.TTL = old.TTL
+	}
+	ttl, err := granted(next.TTL)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	px := ""
+	if !publish {
+		px = strconv.FormatInt(ttl.Milliseconds(), 10)
+	}
+	text, err := s.run(ctx, swapScript, []string{at.record, at.counter},
+		old.Signature, old.Token, old.Revision, bare(next, ttl), px, at.channel)
+	return written("swap", name, text, err, kv.ErrStale)
+}
+
+// Refresh implements [kv.Store] with one script: GET, compare, PEXPIRE.
+func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	at, err := s.place(name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if err := checkOwn(name, rec); err != nil {
+		return kv.Record{}, err
+	}
+	text, err := s.run(ctx, refreshScript, []string{at.record}, rec.Signature, rec.Token)
+	return written("refresh", name, text, err, kv.ErrStale)
+}
+
+// Delete implements [kv.Store] with one script: GET, compare, DEL.
+func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
+	at, err := s.place(name)
+	if err != nil {
+		return err
+	}
+	if err := checkOwn(name, rec); err != nil {
+		return err
+	}
+	_, err = s.run(ctx, deleteScript, []string{at.record}, rec.Signature, rec.Token, at.channel)
+	return outcome("delete", name, err, kv.ErrStale)
+}
+
+// Get implements [kv.Store] with one script on the primary: TYPE, GET, PTTL.
+func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
+	at, err := s.place(name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	rec, _, err := s.look(ctx, at)
+	return rec, outcome("get", name, err, kv.ErrVacant)
+}
+
+// Lifetime implements [kv.Store]: records live for the TTL in whole
+// milliseconds, rounded up, and the server takes them for expired in the
+// millisecond after that.
+func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
+	ttl, err := granted(ttl)
+	if err != nil {
+		return kv.Lifetime{}, err
+	}
+	return kv.Lifetime{Min: ttl, Max: ttl + time.Millisecond}, nil
+}
+
+// look returns what the safe holds and the time that it has left. If it holds
+// nothing, the error is redis.Nil.
+func (s *Store) look(ctx context.Context, at place) (kv.Record, time.Duration, error) {
+	reply, err := s.run(ctx, lookScript, []string{at.record, at.probe})
+	if err != nil {
+		return kv.Record{}, 0, err
+	}
+	fields, _ := reply.([]any)
+	if len(fields) != 3 {
+		return kv.Record{}, 0, fmt.Errorf("the server's reply is %T, want three fields", reply)
+	}
+	kind, isKind := fields[0].(string)
+	text, isText := fields[1].(string)
+	ms, isTime := fields[2].(int64)
+	if !isKind || !isText || !isTime {
+		return kv.Record{}, 0, errors.New("the server's reply has other fields than type, text and time left")
+	}
+	left := forever
+	if ms >= 0 {
+		left = time.Duration(min(ms, int64(longest/time.Millisecond))) * time.Millisecond
+	}
+	return state(kind, text, left), left, nil
+}
+
+// written returns the record that a script says it has left in the safe.
+func written(op, name string, reply any, err, refusal error) (kv.Record, error) {
+	if err := outcome(op, name, err, refusal); err != nil {
+		return kv.Record{}, err
+	}
+	text, ok := reply.(string)
+	if !ok {
+		return kv.Record{}, fmt.Errorf("rediskv: %s %q: the server's reply is %T, want a text", op, name, reply)
+	}
+	return state("string", text, 0), nil
+}
+
+// outcome says what an operation has come to. A script's nil is its refusal, and
+// nothing else is: errors of the server, of the network and of the context say
+// nothing definite.
+func outcome(op, name string, err, refusal error) error {
+	if errors.Is(err, redis.Nil) {
+		err = refusal
+	}
+	if err != nil {
+		return fmt.Errorf("rediskv: %s %q: %w", op, name, err)
+	}
+	return nil
+}
