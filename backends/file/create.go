@@ -1,0 +1,64 @@
+package filekv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/electkv/election/kv"
+)
+
+// Create adds a page to a vacant safe, by one link(2).
+func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	got, err := s.create(ctx, name, rec)
+	if err != nil {
+		return kv.Record{}, fmt.Errorf("filekv: create %.80q: %w", name, err)
+	}
+	return got, nil
+}
+
+func (s *Store) create(ctx context.Context, name string, rec kv.Record) (_ kv.Record, err error) {
+	f, start, err := s.begin(ctx, name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if err := checkText(rec); err != nil {
+		return kv.Record{}, err
+	}
+	ttl, err := grant(rec.TTL)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	// A look first, as most candidates need neither a life nor a place in the
+	// queue to learn that the safe is held.
+	cur, err := s.look(f)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if cur.held {
+		return kv.Record{}, kv.ErrHeld
+	}
+	lease, err := s.pin()
+	if err != nil {
+		return kv.Record{}, err
+	}
+	defer func() { err = errors.Join(err, s.unpin()) }()
+
+	next := step{
+		rec:      kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl, Lease: lease},
+		clock:    s.clock,
+		deadline: start + ttl,
+		durable:  true,
+	}
+	err = s.write(ctx, f, func(cur state) (step, error) {
+		if cur.held {
+			return step{}, kv.ErrHeld
+		}
+		next.rec.Token, next.rec.Revision = cur.number+1, cur.number+1
+		return next, nil
+	})
+	if err != nil {
+		return kv.Record{}, err
+	}
+	return next.rec, s.keep(f, next)
+}

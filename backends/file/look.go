@@ -1,0 +1,124 @@
+package filekv
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/electkv/election/kv"
+)
+
+// A state is what was found in a safe.
+type state struct {
+	number uint64    // the last page; 0 if there is none
+	rec    kv.Record // zero if the safe is vacant
+	held   bool
+
+	// The following are set if an own record is live.
+	page  page
+	pulse pulse
+	// deadline is when the record fades, 0 if nobody here can tell because it
+	// was written by another clock.
+	deadline time.Duration
+}
+
+// backedBy reports whether the safe holds a record of the life id.
+func (c state) backedBy(id string) bool {
+	return c.held && !c.rec.Foreign && c.rec.Lease == id
+}
+
+// holds reports whether the safe holds rec at rec's revision.
+func (c state) holds(rec kv.Record) bool {
+	return c.rec.Owns(rec) && c.rec.Revision == rec.Revision
+}
+
+// A pulse says what a life file shows of its process.
+type pulse int
+
+const (
+	alive pulse = iota // somebody locks the file
+	dead               // nobody does
+	lost               // there is no such file
+)
+
+// look returns the state of the safe f.
+func (s *Store) look(f folder) (state, error) {
+	found, err := f.last()
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.Stat(s.safes()) // a new name, or the whole store is gone?
+		return state{}, err
+	}
+	if err != nil {
+		return state{}, err
+	}
+	outcast := state{number: found.number, rec: foreign(found.number, found.text), held: true}
+	if found.odd {
+		return outcast, nil
+	}
+	if len(found.text) == 0 {
+		return state{number: found.number}, nil
+	}
+	p, ours := readPage(f, found.text)
+	if !ours {
+		return outcast, nil
+	}
+	c := state{number: found.number, page: p}
+	live, err := s.judge(&c)
+	if err != nil || !live {
+		return state{number: found.number}, err
+	}
+	c.rec, c.held = p.record(found.number)
+	if !c.held {
+		return outcast, nil
+	}
+	return c, nil
+}
+
+// judge reports whether the page of c is of a live record.
+//
+// The deadline counts on the clock that it was written by only. A page by
+// another clock is from another boot, or from a process that lives in another
+// time namespace, or with a boot id of its own: whoever still locks the life
+// file then runs on this kernel, in this boot.
+func (s *Store) judge(c *state) (live bool, err error) {
+	comparable := c.page.Clock == s.clock
+	if comparable {
+		c.deadline = c.page.Deadline
+		now, err := sinceBoot()
+		if err != nil || now >= c.deadline {
+			return false, err
+		}
+	}
+	c.pulse, err = s.feel(c.page.Life)
+	return c.pulse == alive || c.pulse == lost && comparable, err
+}
+
+// feel tries the lock of a life file. The trial is shared with other trials and
+// over at once; who cleans up may make a dead process look alive for as long.
+func (s *Store) feel(id string) (pulse, error) {
+	lock := flock.New(filepath.Join(s.lives(), id), flock.SetFlag(os.O_RDONLY))
+	ok, err := lock.TryRLock()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return lost, nil
+	case err != nil:
+		return lost, err
+	case !ok:
+		return alive, nil
+	}
+	return dead, lock.Close()
+}
+
+// isLife reports whether id can be the name of a life file (rand.Text).
+func isLife(id string) bool {
+	for i := range len(id) {
+		if c := id[i]; (c < 'A' || 'Z' < c) && (c < '2' || '7' < c) {
+			return false
+		}
+	}
+	return len(id) == 26
+}

@@ -1,0 +1,30 @@
+package filekv
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/sys/windows"
+)
+
+// errNotEmpty is what a rename returns onto a folder that is there.
+const errNotEmpty = windows.ERROR_ACCESS_DENIED
+
+// sinceBoot reads the tick count, which counts time asleep and cannot be set.
+func sinceBoot() (time.Duration, error) { return windows.DurationSinceBoot(), nil }
+
+// clockName names no boot, as the system has no cheap name for one. After a
+// restart the life files are unlocked, which is enough.
+func clockName() (string, error) { return "windows", nil }
+
+// networkFS knows none: a network drive cannot be told cheaply.
+func networkFS(string) (string, error) { return "", nil }
+
+// queueFile returns what writers lock to queue up at a folder. Folders cannot be
+// locked on this system.
+func queueFile(folder string) (path string, flag int) {
+	return folder + ".queue", os.O_CREATE | os.O_RDWR
+}
+
+// syncDir does nothing: folders cannot be synced on this system.
+func syncDir(string) error { return nil }

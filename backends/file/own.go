@@ -1,0 +1,97 @@
+package filekv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/electkv/election/kv"
+)
+
+// Get reads the last page of the safe.
+func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
+	f, _, err := s.begin(ctx, name)
+	if err != nil {
+		return kv.Record{}, fmt.Errorf("filekv: get %.80q: %w", name, err)
+	}
+	cur, err := s.look(f)
+	if err != nil {
+		return kv.Record{}, fmt.Errorf("filekv: get %.80q: %w", name, err)
+	}
+	if !cur.held {
+		return kv.Record{}, fmt.Errorf("filekv: get %.80q: %w", name, kv.ErrVacant)
+	}
+	return cur.rec, nil
+}
+
+// Refresh adds a page with a new deadline after the one that holds rec, by one
+// link(2).
+func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	got, err := s.refresh(ctx, name, rec)
+	if err != nil {
+		return kv.Record{}, fmt.Errorf("filekv: refresh %.80q: %w", name, err)
+	}
+	return got, nil
+}
+
+func (s *Store) refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	f, start, err := s.begin(ctx, name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if err := checkOwn(rec); err != nil {
+		return kv.Record{}, err
+	}
+	var next step
+	err = s.write(ctx, f, func(cur state) (step, error) {
+		if !cur.rec.Owns(rec) {
+			return step{}, kv.ErrStale
+		}
+		next = step{rec: cur.rec, clock: s.clock, deadline: start + cur.rec.TTL, before: cur.deadline}
+		return next, nil
+	})
+	if errors.Is(err, kv.ErrStale) {
+		return kv.Record{}, errors.Join(err, s.drop(f, rec))
+	}
+	if err != nil {
+		return kv.Record{}, err
+	}
+	return next.rec, s.keep(f, next)
+}
+
+// Delete adds an empty page after the one that holds rec, by one link(2). It
+// works on a full disk.
+func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
+	if err := s.delete(ctx, name, rec); err != nil {
+		return fmt.Errorf("filekv: delete %.80q: %w", name, err)
+	}
+	return nil
+}
+
+func (s *Store) delete(ctx context.Context, name string, rec kv.Record) error {
+	f, _, err := s.begin(ctx, name)
+	if err != nil {
+		return err
+	}
+	if err := checkOwn(rec); err != nil {
+		return err
+	}
+	err = s.write(ctx, f, func(cur state) (step, error) {
+		if !cur.rec.Owns(rec) {
+			return step{}, kv.ErrStale
+		}
+		return step{before: cur.deadline}, nil
+	})
+	if err != nil && !errors.Is(err, kv.ErrStale) {
+		return err
+	}
+	return errors.Join(err, s.drop(f, rec))
+}
+
+// checkOwn refuses foreign records.
+func checkOwn(rec kv.Record) error {
+	if rec.Foreign {
+		return fmt.Errorf("%w: a foreign record", kv.ErrInvalid)
+	}
+	return nil
+}
