@@ -97,3 +97,8 @@ func held(t testing.TB, store kv.Store) (name string, rec kv.Record) {
 	require.NoError(t, err)
 	return name, rec
 }
+
+func newStore(t testing.TB, prefix string, addrs ...string) *etcdkv.Store {
+	t.Helper()
+	return etcdkv.New(dial(t, nil, addrs...), &etcdkv.Options{Prefix: prefix})
+}
