@@ -1,0 +1,150 @@
+package etcdkv_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+)
+
+// calls calls every operation on a safe that rec holds, each with a context of
+// its own, and returns their errors.
+func calls(store kv.Store, name string, rec kv.Record, limit time.Duration) map[string]error {
+	errs := make(map[string]error)
+	call := func(op string, f func(context.Context) error) {
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
+		errs[op] = f(ctx)
+	}
+	call("create", func(ctx context.Context) error {
+		_, err := store.Create(ctx, name+"'", signed("v"))
+		return err
+	})
+	call("publish", func(ctx context.Context) error {
+		_, err := store.Swap(ctx, name, rec, kv.Record{Signature: rec.Signature})
+		return err
+	})
+	call("take over", func(ctx context.Context) error {
+		_, err := store.Swap(ctx, name, rec, signed("v"))
+		return err
+	})
+	call("refresh", func(ctx context.Context) error {
+		_, err := store.Refresh(ctx, name, rec)
+		return err
+	})
+	call("delete", func(ctx context.Context) error { return store.Delete(ctx, name, rec) })
+	call("get", func(ctx context.Context) error {
+		_, err := store.Get(ctx, name)
+		return err
+	})
+	call("watch", func(ctx context.Context) (last error) {
+		for _, last = range store.Watch(ctx, name) {
+		}
+		return last
+	})
+	return errs
+}
+
+// requireOpen requires that the error is none of the definite outcomes.
+func requireOpen(t testing.TB, op string, err error) {
+	t.Helper()
+	require.Error(t, err, op)
+	for _, definite := range []error{kv.ErrVacant, kv.ErrHeld, kv.ErrStale, kv.ErrInvalid} {
+		require.False(t, errors.Is(err, definite), "%s: %v", op, err)
+	}
+}
+
+func TestCallsReturnWhenTheirContextEndsThoughTheServerHangs(t *testing.T) {
+	server := testenv.StartEtcd(t)
+	store := open(t, nil, server.Addr())
+	name, rec := held(t, store)
+	fresh := open(t, nil, server.Addr()) // has no connection yet
+	server.Pause()
+	defer server.Continue()
+	for _, s := range []kv.Store{store, fresh} {
+		start := time.Now()
+		errs := calls(s, name, rec, 300*time.Millisecond)
+		require.Less(t, time.Since(start), patience)
+		for op, err := range errs {
+			requireOpen(t, op, err)
+			require.ErrorIs(t, err, context.DeadlineExceeded, op)
+		}
+	}
+}
+
+func TestCallsReturnWhenTheirContextEndsThoughNoServerIsThere(t *testing.T) {
+	server := testenv.StartEtcd(t)
+	store := open(t, nil, server.Addr())
+	name, rec := held(t, store)
+	server.Kill()
+	for op, err := range calls(store, name, rec, 300*time.Millisecond) {
+		requireOpen(t, op, err)
+		require.ErrorIs(t, err, context.DeadlineExceeded, op)
+	}
+}
+
+// What was asked of a server that hangs is carried out later, or not; either
+// way the store knows.
+func TestARecordIsFoundAgainAfterAnOutage(t *testing.T) {
+	server := testenv.StartEtcd(t)
+	store := open(t, nil, server.Addr())
+	name, rec := held(t, store)
+	server.Pause()
+	_, err := store.Swap(within(t, 300*time.Millisecond), name, rec, kv.Record{Signature: rec.Signature, Value: "published"})
+	requireOpen(t, "publish", err)
+	server.Continue()
+	got, err := store.Refresh(within(t, patience), name, rec)
+	require.NoError(t, err)
+	require.True(t, got.Owns(rec))
+}
+
+func TestALeaderOfEtcdMayDie(t *testing.T) {
+	cluster := testenv.StartEtcdCluster(t)
+	store := open(t, nil, cluster.Addrs()...)
+	rec := signed("v")
+	rec.TTL = 20 * time.Second
+	rec, err := store.Create(within(t, patience), "safe", rec)
+	require.NoError(t, err)
+	w := watching(t, open(t, nil, cluster.Addrs()...), "safe")
+	w.sees(rec)
+	for range 2 {
+		leader := cluster.Leader()
+		leader.Kill()
+		got, err := store.Refresh(within(t, rec.TTL), "safe", rec)
+		require.NoError(t, err)
+		require.Equal(t, rec, got)
+		rec = publish(t, store, "safe", rec, rec.Value+"+")
+		w.sees(rec)
+		leader.Restart()
+		rec = publish(t, store, "safe", rec, rec.Value+"+")
+		w.sees(rec)
+	}
+	require.NoError(t, store.Delete(within(t, patience), "safe", rec))
+	require.True(t, w.next().vacant())
+}
+
+// A member without a leader ends the watches that require one. They begin anew
+// when there is one.
+func TestAWatchSurvivesALossOfTheMajority(t *testing.T) {
+	cluster := testenv.StartEtcdCluster(t)
+	alone, others := cluster.Nodes[0], cluster.Nodes[1:]
+	store := open(t, nil, alone.Addr())
+	name, rec := held(t, store)
+	w := watching(t, store, name)
+	w.sees(rec)
+	for _, node := range others {
+		node.Pause()
+	}
+	time.Sleep(5 * time.Second) // several election timeouts
+	for _, node := range others {
+		node.Continue()
+	}
+	cluster.Leader()
+	rec = publish(t, store, name, rec, "after")
+	w.sees(rec)
+}
