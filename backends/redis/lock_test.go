@@ -1,0 +1,197 @@
+package rediskv_test
+
+import (
+	"context"
+	"crypto/rand"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+)
+
+// A bench is a store, and the same server in the hands of others.
+type bench struct {
+	*testing.T
+	ctx   context.Context
+	store *rediskv.Store
+	other redis.UniversalClient
+}
+
+func newBench(t *testing.T, addrs ...string) *bench {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	t.Cleanup(cancel)
+	return &bench{T: t, ctx: ctx, store: rediskv.New(dial(t, addrs...), nil), other: dial(t, addrs...)}
+}
+
+// name returns a name that nobody has used before.
+func (b *bench) name() string { return "rediskv-" + rand.Text() }
+
+// signed returns what a new campaign would write.
+func (b *bench) signed(ttl time.Duration) kv.Record {
+	return kv.Record{Signature: "sig-" + rand.Text(), Value: "v", TTL: ttl}
+}
+
+func (b *bench) create(name string, ttl time.Duration) kv.Record {
+	b.Helper()
+	rec, err := b.store.Create(b.ctx, name, b.signed(ttl))
+	require.NoError(b, err)
+	return rec
+}
+
+func (b *bench) get(name string) kv.Record {
+	b.Helper()
+	rec, err := b.store.Get(b.ctx, name)
+	require.NoError(b, err)
+	return rec
+}
+
+// left returns the time that the server gives the key.
+func (b *bench) left(key string) time.Duration {
+	b.Helper()
+	left, err := b.other.PTTL(b.ctx, key).Result()
+	require.NoError(b, err)
+	return left
+}
+
+func TestALockOfAnotherProgramExcludesCandidatesAndIsNotHarmed(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	name := b.name()
+	locked, err := b.other.SetNX(b.ctx, name, "host-7", time.Minute).Result()
+	require.NoError(t, err)
+	require.True(t, locked)
+
+	_, err = b.store.Create(b.ctx, name, b.signed(time.Second))
+	require.ErrorIs(t, err, kv.ErrHeld)
+	rec := b.get(name)
+	require.True(t, rec.Foreign)
+	require.False(t, rec.Permanent)
+	require.Equal(t, "host-7", rec.Value)
+	// Whoever claims to own it, by whatever it says of itself.
+	claim := b.signed(time.Second)
+	claim.Token, claim.Revision = rec.Token, rec.Revision
+	_, err = b.store.Refresh(b.ctx, name, claim)
+	require.ErrorIs(t, err, kv.ErrStale)
+	_, err = b.store.Swap(b.ctx, name, claim, b.signed(time.Second))
+	require.ErrorIs(t, err, kv.ErrStale)
+	require.ErrorIs(t, b.store.Delete(b.ctx, name, claim), kv.ErrStale)
+
+	require.Equal(t, "host-7", b.other.Get(b.ctx, name).Val())
+	require.Greater(t, b.left(name), 30*time.Second)
+
+	require.NoError(t, b.other.Del(b.ctx, name).Err())
+	b.create(name, time.Second)
+}
+
+func TestARecordExcludesLocksOfOtherPrograms(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	name := b.name()
+	rec := b.create(name, time.Minute)
+	locked, err := b.other.SetNX(b.ctx, name, "host-7", time.Second).Result()
+	require.NoError(t, err)
+	require.False(t, locked)
+	require.Equal(t, rec, b.get(name))
+	require.Equal(t, rec, kv.Decode(b.other.Get(b.ctx, name).Val()), "what is at the key is the text form")
+}
+
+func TestAKeyWithoutAnExpiryIsPermanentAndNotStolen(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	name := b.name()
+	require.NoError(t, b.other.SetNX(b.ctx, name, "crashed before EXPIRE", 0).Err())
+	rec := b.get(name)
+	require.True(t, rec.Foreign)
+	require.True(t, rec.Permanent)
+	_, err := b.store.Create(b.ctx, name, b.signed(time.Second))
+	require.ErrorIs(t, err, kv.ErrHeld)
+	require.Equal(t, -time.Nanosecond, b.left(name), "the key has no expiry, and got none")
+}
+
+func TestAKeyOfAnotherTypeIsAForeignRecord(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	for kind, put := range map[string]func(name string) error{
+		"hash": func(name string) error { return b.other.HSet(b.ctx, name, "owner", "host-7").Err() },
+		"list": func(name string) error { return b.other.RPush(b.ctx, name, "host-7").Err() },
+		"zset": func(name string) error { return b.other.ZAdd(b.ctx, name, redis.Z{Member: "host-7"}).Err() },
+	} {
+		name := b.name()
+		require.NoError(t, put(name))
+		rec := b.get(name)
+		require.True(t, rec.Foreign, kind)
+		require.True(t, rec.Permanent, kind)
+		require.Contains(t, rec.Value, kind)
+		for seen, err := range b.store.Watch(b.ctx, name) {
+			require.NoError(t, err, kind)
+			require.Equal(t, rec, seen, kind)
+			break
+		}
+
+		_, err := b.store.Create(b.ctx, name, b.signed(time.Second))
+		require.ErrorIs(t, err, kv.ErrHeld, kind)
+		claim := b.signed(time.Second)
+		claim.Token, claim.Revision = 1, rec.Revision
+		_, err = b.store.Refresh(b.ctx, name, claim)
+		require.ErrorIs(t, err, kv.ErrStale, kind)
+		_, err = b.store.Swap(b.ctx, name, claim, b.signed(time.Second))
+		require.ErrorIs(t, err, kv.ErrStale, kind)
+		require.ErrorIs(t, b.store.Delete(b.ctx, name, claim), kv.ErrStale, kind)
+		require.Equal(t, kind, b.other.Type(b.ctx, name).Val())
+
+		require.NoError(t, b.other.PExpire(b.ctx, name, time.Minute).Err())
+		require.False(t, b.get(name).Permanent, kind)
+	}
+}
+
+func TestARecordThatLooksLikeOursButHasNoNumbersIsForeign(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	name := b.name()
+	text := kv.Encode(b.signed(time.Minute))
+	require.NoError(t, b.other.Set(b.ctx, name, text, 0).Err())
+	rec := b.get(name)
+	require.True(t, rec.Foreign)
+	require.Equal(t, text, rec.Value)
+}
+
+func TestARefreshRestoresAnExpiryThatSomebodyStripped(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	name := b.name()
+	rec := b.create(name, time.Minute)
+	require.NoError(t, b.other.Persist(b.ctx, name).Err())
+	seen := b.get(name)
+	require.True(t, seen.Owns(rec))
+	require.True(t, seen.Permanent)
+
+	fresh, err := b.store.Refresh(b.ctx, name, rec)
+	require.NoError(t, err)
+	require.Equal(t, rec, fresh)
+	require.Greater(t, b.left(name), 30*time.Second)
+	require.Equal(t, rec, b.get(name))
+}
+
+func TestAPublicationRestoresAnExpiryThatSomebodyStripped(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	name := b.name()
+	rec := b.create(name, time.Minute)
+	require.NoError(t, b.other.Persist(b.ctx, name).Err())
+	next := rec
+	next.Value = "changed"
+	_, err := b.store.Swap(b.ctx, name, rec, next)
+	require.NoError(t, err)
+	require.Greater(t, b.left(name), 30*time.Second)
+}
+
+func TestARefreshRestoresAnExpiryThatSomebodyChanged(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	name := b.name()
+	rec := b.create(name, time.Minute)
+	for _, ttl := range []time.Duration{10 * time.Second, time.Hour} {
+		require.NoError(t, b.other.PExpire(b.ctx, name, ttl).Err())
+		_, err := b.store.Refresh(b.ctx, name, rec)
+		require.NoError(t, err)
+		require.InDelta(t, time.Minute, b.left(name), float64(20*time.Second))
+	}
+}
