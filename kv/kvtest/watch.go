@@ -125,9 +125,11 @@ func aWatchNeverGoesBack(t *trial) {
 		order[rec], i = i, i+1
 		rec = t.publish(t.s, name, rec, "w")
 		order[rec], i = i, i+1
+		time.Sleep(t.ttl / 1000)
 		rec = t.swap(t.s, name, rec, t.signed("x"))
 		order[rec], i = i, i+1
 		t.delete(t.s, name, rec)
+		time.Sleep(t.ttl / 1000)
 	}
 	end := t.succeed(t.s, name, t.signed("the last"))
 	order[end] = changes + 1

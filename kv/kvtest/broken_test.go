@@ -1,0 +1,137 @@
+package kvtest_test
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvtest"
+)
+
+// A breach is a way in which a store can break the contract, and the case that
+// must notice. Others may notice too.
+type breach struct {
+	sentence string
+	noticed  string
+	// open breaks the good store.
+	open func(good *memkv.Store) kv.Store
+	// each is set if each client is broken by itself.
+	each bool
+	// requests, if not nil, is what the broken stores count.
+	requests func() int64
+}
+
+func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
+	useless := map[string]bool{}
+	for _, c := range kvtest.Cases() {
+		useless[c.Name] = true
+	}
+	for _, b := range slices.Concat(writeBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches) {
+		t.Run(b.sentence, func(t *testing.T) {
+			noticed := map[string]string{}
+			for _, c := range kvtest.Cases() {
+				passed, text := judge(t, c, b.backend)
+				if passed {
+					continue
+				}
+				require.Contains(t, text, c.Clause, "a failure says what it is about")
+				noticed[c.Name] = text
+				delete(useless, c.Name)
+			}
+			t.Logf("noticed by %d cases: %q", len(noticed), names(noticed))
+			require.Contains(t, noticed, b.noticed)
+		})
+	}
+	require.Empty(t, useless, "cases that notice no breach")
+}
+
+func names(noticed map[string]string) []string {
+	var names []string
+	for _, c := range kvtest.Cases() {
+		if _, ok := noticed[c.Name]; ok {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+func (b breach) backend() kvtest.Backend {
+	good := memkv.New()
+	backend := memory(good)
+	store := b.open(good)
+	backend.Open = func(testing.TB) kv.Store {
+		if b.each {
+			return b.open(good)
+		}
+		return store
+	}
+	backend.Requests = b.requests
+	return backend
+}
+
+// A broken store is a good one but for the operations that are set.
+type broken struct {
+	*memkv.Store
+	create  func(context.Context, string, kv.Record) (kv.Record, error)
+	swap    func(context.Context, string, kv.Record, kv.Record) (kv.Record, error)
+	refresh func(context.Context, string, kv.Record) (kv.Record, error)
+	delete  func(context.Context, string, kv.Record) error
+	get     func(context.Context, string) (kv.Record, error)
+	watch   func(context.Context, string) iter.Seq2[kv.Record, error]
+	life    func(time.Duration) (kv.Lifetime, error)
+}
+
+func (b *broken) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if b.create != nil {
+		return b.create(ctx, name, rec)
+	}
+	return b.Store.Create(ctx, name, rec)
+}
+
+func (b *broken) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	if b.swap != nil {
+		return b.swap(ctx, name, old, next)
+	}
+	return b.Store.Swap(ctx, name, old, next)
+}
+
+func (b *broken) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if b.refresh != nil {
+		return b.refresh(ctx, name, rec)
+	}
+	return b.Store.Refresh(ctx, name, rec)
+}
+
+func (b *broken) Delete(ctx context.Context, name string, rec kv.Record) error {
+	if b.delete != nil {
+		return b.delete(ctx, name, rec)
+	}
+	return b.Store.Delete(ctx, name, rec)
+}
+
+func (b *broken) Get(ctx context.Context, name string) (kv.Record, error) {
+	if b.get != nil {
+		return b.get(ctx, name)
+	}
+	return b.Store.Get(ctx, name)
+}
+
+func (b *broken) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	if b.watch != nil {
+		return b.watch(ctx, name)
+	}
+	return b.Store.Watch(ctx, name)
+}
+
+func (b *broken) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
+	if b.life != nil {
+		return b.life(ttl)
+	}
+	return b.Store.Lifetime(ttl)
+}
