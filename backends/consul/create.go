@@ -1,0 +1,73 @@
+package consulkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/electkv/election/kv"
+)
+
+func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Record, error) {
+	if err := checkNew(rec); err != nil {
+		return kv.Record{}, err
+	}
+	ttl, err := s.grantable(rec.TTL)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	rec = kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl}
+	text, err := encode(rec)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	seen, err := s.look(ctx, key)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if !seen.vacant() {
+		return kv.Record{}, kv.ErrHeld
+	}
+	rec.Lease, err = s.grant(ctx, key, ttl)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	return s.claim(ctx, key, seen, rec, text)
+}
+
+// claim locks the vacant safe. When its Txn was refused because somebody else
+// had written meanwhile and the safe is vacant again, it tries again: a refused
+// Txn had no effect.
+//
+// Nobody else knows the session. If it holds the key although the Txn was
+// refused, something on the way has sent the Txn twice, and the first one was
+// carried out.
+func (s *Store) claim(ctx context.Context, key string, seen entry, rec kv.Record, text string) (kv.Record, error) {
+	for {
+		index, err := s.apply(ctx, key, unchanged(key, seen), lock(key, text, rec.Lease))
+		var no *refusal
+		switch {
+		case err == nil:
+			rec.Token, rec.Revision = index, index
+			return rec, nil
+		case !errors.As(err, &no):
+			// The key may be ours: the session stays until it is known.
+			return kv.Record{}, err
+		case no.lockDelay():
+			held := fmt.Errorf("the lock-delay of its last session has not passed: %w", kv.ErrHeld)
+			return kv.Record{}, s.giveBack(ctx, rec.Lease, held)
+		}
+		now, lookErr := s.look(ctx, key)
+		switch {
+		case lookErr != nil:
+			return kv.Record{}, lookErr
+		case now.session == rec.Lease:
+			return now.rec, nil
+		case !now.vacant():
+			return kv.Record{}, s.giveBack(ctx, rec.Lease, kv.ErrHeld)
+		case now.index == seen.index:
+			return kv.Record{}, s.giveBack(ctx, rec.Lease, err)
+		}
+		seen = now
+	}
+}

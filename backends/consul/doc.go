@@ -1,0 +1,101 @@
+// Package consulkv keeps safes in Consul's key/value store.
+//
+// # Guarantees
+//
+// At most one live record a safe, through crashes, restarts and partitions of
+// Consul's servers as long as a majority keeps its data: every change is one
+// transaction through Raft, and every read asks the leader to make sure that it
+// still leads. Sessions are measured with the servers' monotonic clocks.
+//
+// A dead owner's safe opens late: Consul ends a session after twice its TTL, and
+// grants no TTL below 10 s, so that others wait for 20 s at best
+// ([Store.Lifetime] tells). A new leader of the servers starts all sessions
+// anew, which makes it longer once more. A safe that is given up is open at once.
+//
+// A record that is refreshed within its TTL lasts. A refresh after twice the TTL
+// may meet its session's end on the way and report success right before it.
+//
+// Locks in Consul are advisory. Who writes to a key in another way takes it from
+// its owner, who learns it from its watch or at its next refresh.
+//
+// A session belongs to the node of the agent that the client talks to, and ends
+// when that node leaves the catalog: by "consul leave" or "force-leave", or
+// three days after it failed. A restart of the agent does no harm. Talk to an
+// agent that stays as long as the candidates do, on their own host or a server.
+//
+// With checks (see [Options]) a failing check ends the session before its TTL
+// has passed. The safe is then reported as vacant early; the lock-delay, which
+// is at least the TTL, keeps everybody out until it has. Lock-delays are kept
+// in the servers' memory: one that restarts and then leads has forgotten them.
+// Without checks nothing rests on a lock-delay.
+//
+// # Records
+//
+// A safe is the key with the prefix and the name, as api.Lock and "consul lock"
+// use it: locked by a session, with the lock flags 0x2ddccbc058a50c18. Its value
+// is the text form of package kv. It is vacant if there is no such key, or if
+// it has the lock flags and no session. Owners leave the key in place, as those
+// programs do, with an empty value; vacant keys may be deleted at any time.
+//
+// api.Lock and this package exclude each other on one key. A locked key with
+// another value is reported as foreign, and so is any key with other flags,
+// locked or not: semaphores, the locks of Patroni and litefs, plain data. A
+// plain write over a record, by "consul kv put" or in the web interface, clears
+// the flags; what it leaves is foreign, and stays until somebody deletes it.
+//
+// A foreign session may have a lock-delay, 15 s by default. While it runs the
+// safe is vacant, and a create returns an ErrHeld whose text says so. No watch
+// tells of its end.
+//
+// The token is the ModifyIndex of the write that brought the signature in, an
+// index of the Raft log: it grows over deleted keys and restored snapshots. The
+// LockIndex does not.
+//
+// A record's TTL is its session's, to the millisecond. The session is made for
+// one record, and destroyed with it. A hand-over to an heir's session makes it
+// back two records. Since Consul does not tell what a session holds, the
+// hand-over marks both, by a revision in their texts; their deletion leaves the
+// session to expire. The heir's own key is rewritten for it, which changes
+// nothing in the heir's record. What is handed over must be an heir's own
+// record, which was created by this package in this datacenter: the session's
+// name tells where it is.
+//
+// A name is refused if its key would not arrive as it is: one that is longer
+// than 4 KiB, has a slash at the front, "//", "." or ".." between slashes, or
+// anything but printable UTF-8. A text may have 320 KiB, which limits values to
+// about 300 KiB, or 240 KiB if they are no UTF-8; in a hand-over that is for both
+// texts together.
+//
+// # Requirements
+//
+// Consul 1.14 or later, which was tested; transactions with the verbs lock,
+// unlock, check-index and check-not-exists have been there since 0.7 and 1.0.
+// Namespaces and partitions of Consul Enterprise have not been tried.
+//
+// An ACL token needs key:read and key:write for the keys and session:write for
+// the agent's node. A hand-over writes the heir's own key too.
+//
+// TLS and authentication are those of the api.Client. Its http.Client must have
+// no Timeout below 75 s, or watches end with it.
+//
+// # Cost
+//
+//   - Create: a read, a session, a transaction; if the safe is held, a read.
+//   - Refresh: a consistent read, which costs the servers a round of heartbeats
+//     and no write to disk, and a renewal, which the leader keeps in memory.
+//   - Publish: a read and a transaction. Delete: one more, for the session.
+//   - Hand-over: two reads, a renewal, a transaction. The old leader's session
+//     is left to expire, as an heir's is that gives up either of its records:
+//     idle for up to twice its TTL.
+//   - Watch: one blocking query at a time. An unchanged safe costs one request
+//     each minute ([Options].Backstop), or each two TTLs of a live record if
+//     that is less, but at least 10 s. A refresh wakes nobody. At a key that is
+//     written all the time, a watch sends four requests a second.
+//
+// Over HTTP/1.1 each watch holds a connection. An agent takes 200 from one
+// address by default and answers 429 to the others: raise
+// limits.http_max_conns_per_client on the agent to the number of watches of its
+// clients and some more, and MaxIdleConnsPerHost of the client's transport to
+// the number of its own, so that they keep their connections between two
+// queries.
+package consulkv

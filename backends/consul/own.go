@@ -1,0 +1,51 @@
+package consulkv
+
+import (
+	"context"
+	"errors"
+
+	"github.com/electkv/election/kv"
+)
+
+func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Record, error) {
+	if err := checkOwn(rec); err != nil {
+		return kv.Record{}, err
+	}
+	now, err := s.find(ctx, key, rec)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	// Should the leader that renews be one that does not know yet that it was
+	// replaced: its successor came after the read, and has started all sessions
+	// anew.
+	renewed, err := s.renew(ctx, now.session)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	now.rec.TTL = renewed.ttl
+	return now.rec, nil
+}
+
+func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
+	if err := checkOwn(rec); err != nil {
+		return err
+	}
+	for tried := uint64(0); ; {
+		now, err := s.find(ctx, key, rec)
+		if err != nil {
+			return err
+		}
+		_, err = s.apply(ctx, key, unchanged(key, now), unlock(key, now.session))
+		var no *refusal
+		switch {
+		case err == nil && now.shared:
+			// Another record may need the session; without one it expires.
+			return nil
+		case err == nil:
+			return s.destroy(ctx, now.session)
+		case !errors.As(err, &no) || now.index == tried:
+			return err
+		}
+		tried = now.index
+	}
+}

@@ -1,0 +1,90 @@
+package consulkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hashicorp/consul/api"
+)
+
+// unchanged is the condition that the key is still as it was read.
+func unchanged(key string, e entry) *api.KVTxnOp {
+	if e.index == 0 {
+		return &api.KVTxnOp{Verb: api.KVCheckNotExists, Key: key}
+	}
+	return &api.KVTxnOp{Verb: api.KVCheckIndex, Key: key, Index: e.index}
+}
+
+// lock writes the text and makes the session hold the key. Consul refuses it if
+// another session does, but not if the key holds a value without a session: it
+// needs a condition beside it. Unlike a plain write it keeps the LockIndex.
+func lock(key, text, session string) *api.KVTxnOp {
+	return &api.KVTxnOp{
+		Verb: api.KVLock, Key: key, Value: []byte(text),
+		Flags: api.LockFlagValue, Session: session,
+	}
+}
+
+// unlock opens the key, with an empty value, if the session holds it. The key
+// stays, as it does when a session expires.
+func unlock(key, session string) *api.KVTxnOp {
+	return &api.KVTxnOp{Verb: api.KVUnlock, Key: key, Flags: api.LockFlagValue, Session: session}
+}
+
+// apply carries out all operations or none, through Raft, and returns the
+// ModifyIndex of the last lock on key. A [*refusal] is definite: nothing
+// happened. After any other error it may have, or may still.
+func (s *Store) apply(ctx context.Context, key string, ops ...*api.KVTxnOp) (uint64, error) {
+	done, answer, _, err := s.client.KV().Txn(ops, (&api.QueryOptions{}).WithContext(ctx))
+	switch {
+	case err != nil:
+		return 0, err
+	case !done && len(answer.Errors) > 0:
+		return 0, &refusal{answer.Errors}
+	case !done:
+		return 0, errors.New("the server rolled a transaction back and did not say why")
+	}
+	for i := len(answer.Results) - 1; i >= 0; i-- {
+		if answer.Results[i].Key == key {
+			return answer.Results[i].ModifyIndex, nil
+		}
+	}
+	// Results that the client's token may not read are left out.
+	return 0, fmt.Errorf("the server did not say what it wrote at %q: the client needs key:read", key)
+}
+
+// A refusal says why the server rolled a Txn back. Its reasons are text: nothing
+// is concluded from one that is not recognized.
+type refusal struct{ reasons api.TxnErrors }
+
+func (r *refusal) Error() string {
+	texts := make([]string, len(r.reasons))
+	for i, e := range r.reasons {
+		texts[i] = e.What
+	}
+	return "refused: " + strings.Join(texts, "; ")
+}
+
+// lockDelay reports whether the key is closed for a while after its last
+// session. The server looks at that before anything else.
+func (r *refusal) lockDelay() bool {
+	return r.says(func(text string) bool {
+		return strings.HasPrefix(text, "failed to lock key ") && strings.HasSuffix(text, " due to lock delay")
+	})
+}
+
+// sessionGone reports whether a session that was to hold a key does not exist.
+func (r *refusal) sessionGone() bool {
+	return r.says(func(text string) bool { return strings.HasPrefix(text, "invalid session ") })
+}
+
+func (r *refusal) says(what func(string) bool) bool {
+	for _, e := range r.reasons {
+		if what(e.What) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,81 @@
+package consulkv
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/electkv/election/kv"
+)
+
+// watch yields what the key holds, and again whenever that has changed. It
+// returns nil once the reader has left, and otherwise why it ended.
+//
+// A blocking query may return without a change, as often as it likes: at its
+// end, after a write that changed nothing, after a snapshot was restored.
+func (s *Store) watch(ctx context.Context, key string, yield func(kv.Record, error) bool) error {
+	var (
+		last  entry
+		index uint64
+		turns pace
+	)
+	for first := true; ; first = false {
+		now, reached, err := s.await(ctx, key, index, s.backstop(last.rec))
+		if err != nil {
+			return err
+		}
+		if (first || now.rec != last.rec) && !yield(now.rec, now.vacancy()) {
+			return nil
+		}
+		last = now
+		index = following(index, reached)
+		if err := sleep(ctx, turns.turn(time.Now())); err != nil {
+			return err
+		}
+	}
+}
+
+// following returns the index to wait at next. An index that went back means
+// that the servers' state was replaced by an older one: waiting for the index
+// from before would miss all changes until then. (Consul's documentation of
+// blocking queries.)
+func following(index, reached uint64) uint64 {
+	if reached < index {
+		return 0
+	}
+	return reached
+}
+
+// answerSlack is what a reply may take beyond the wait of a blocking query.
+const answerSlack = 10 * time.Second
+
+// await is one blocking query: it returns what the key holds once its index is
+// above the given one, or after wait, or at once if the index is 0; and the
+// index that the query reached.
+func (s *Store) await(ctx context.Context, key string, index uint64, wait time.Duration) (entry, uint64, error) {
+	// A server waits up to a sixteenth longer, so that queries spread.
+	limit := wait + wait/16 + answerSlack
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	query := &api.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: wait}
+	pair, meta, err := s.client.KV().Get(key, query.WithContext(bounded))
+	switch {
+	case err == nil:
+		return decode(pair), meta.LastIndex, nil
+	case bounded.Err() != nil && ctx.Err() == nil:
+		return entry{}, 0, fmt.Errorf("no answer within %v", limit)
+	}
+	return entry{}, 0, err
+}
+
+// backstop returns how long to wait at a key that holds rec. Should the
+// connection be dead and the record's owner too, then the watch sees the vacancy
+// not much later than it came.
+func (s *Store) backstop(rec kv.Record) time.Duration {
+	if rec.Foreign || rec.TTL == 0 {
+		return s.opts.Backstop
+	}
+	return min(s.opts.Backstop, max(2*rec.TTL, 10*time.Second))
+}
