@@ -1,0 +1,127 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// An event is a line of go test -json; see "go doc test2json".
+type event struct {
+	Action  string
+	Package string
+	Test    string
+	Output  string
+}
+
+// A tally is the number of tests of a package by their outcome.
+type tally struct{ passed, failed, skipped int }
+
+// A count gathers the outcomes of tests.
+type count struct {
+	packages map[string]*tally
+	holders  map[event]bool     // tests that hold others, by package and name
+	said     map[event][]string // what tests said that have not ended yet
+}
+
+func newCount() *count {
+	return &count{
+		packages: map[string]*tally{},
+		holders:  map[event]bool{},
+		said:     map[event][]string{},
+	}
+}
+
+// read counts the events in r and writes to w what go test would have printed
+// without -json: what packages say, and what failed tests say.
+func (c *count) read(r io.Reader, w io.Writer) error {
+	for d := json.NewDecoder(r); ; {
+		var e event
+		err := d.Decode(&e)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read what go test says: %w", err)
+		}
+		c.add(e, w)
+	}
+}
+
+func (c *count) add(e event, w io.Writer) {
+	test := event{Package: e.Package, Test: e.Test}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(w, e.Output)
+	case "output":
+		if e.Test == "" && e.Output != "PASS\n" {
+			fmt.Fprint(w, e.Output)
+		}
+		if e.Test != "" {
+			c.said[test] = append(c.said[test], e.Output)
+		}
+	case "run":
+		if i := strings.LastIndexByte(e.Test, '/'); i >= 0 {
+			c.holders[event{Package: e.Package, Test: e.Test[:i]}] = true
+		}
+	case "pass", "fail", "skip":
+		c.end(test, e.Action, w)
+	}
+}
+
+// end counts a test that has ended, or a package, whose unfinished tests have
+// then ended with it.
+func (c *count) end(test event, outcome string, w io.Writer) {
+	if test.Test == "" {
+		for t, said := range c.said {
+			if t.Package == test.Package {
+				fmt.Fprint(w, strings.Join(said, ""))
+				delete(c.said, t)
+			}
+		}
+		return
+	}
+	if outcome == "fail" {
+		fmt.Fprint(w, strings.Join(c.said[test], ""))
+	}
+	delete(c.said, test)
+	if c.holders[test] {
+		return
+	}
+	t := c.packages[test.Package]
+	if t == nil {
+		t = &tally{}
+		c.packages[test.Package] = t
+	}
+	switch outcome {
+	case "pass":
+		t.passed++
+	case "fail":
+		t.failed++
+	case "skip":
+		t.skipped++
+	}
+}
+
+// print writes the table.
+func (c *count) print(w io.Writer, took time.Duration) {
+	fmt.Fprintln(w)
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(table, "tests\tfailed\tskipped\t  package")
+	var sum tally
+	for _, name := range slices.Sorted(maps.Keys(c.packages)) {
+		t := c.packages[name]
+		fmt.Fprintf(table, "%d\t%d\t%d\t  %s\n", t.passed+t.failed+t.skipped, t.failed, t.skipped, name)
+		sum.passed += t.passed
+		sum.failed += t.failed
+		sum.skipped += t.skipped
+	}
+	fmt.Fprintf(table, "%d\t%d\t%d\t  in all, in %v\n", sum.passed+sum.failed+sum.skipped, sum.failed, sum.skipped, took.Round(time.Second))
+	table.Flush()
+}
