@@ -1,0 +1,90 @@
+# election: what there is to do. "make help" lists it.
+#
+# Everything works on a machine that has Go, git and a C compiler (the race
+# detector needs it): servers and linters are built from pinned sources into the
+# user's cache, once a version.
+
+SHELL := /bin/bash
+
+GO      ?= go
+COMPOSE ?= docker compose
+STORE   ?=
+
+CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/election-test
+MODULES := . tools test/servers/etcd test/servers/consul
+
+# The packages that other systems than Linux can use. The rest needs Unix.
+PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/...
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z][a-z\/-]*:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## build the command: bin/elect
+	$(GO) build -o bin/elect ./cmd/elect
+
+.PHONY: demo
+demo: ## elect a leader, kill it, check the promises (STORE=redis://… for another store)
+	$(GO) run ./cmd/elect demo $(if $(STORE),--store $(STORE))
+
+.PHONY: check
+check: check/format check/vet check/lint check/modules check/docs ## all that can be said without running a server
+
+.PHONY: check/format
+check/format: ## gofmt
+	@files=$$(gofmt -l $$(git ls-files --cached --others --exclude-standard '*.go')); \
+	if [ -n "$$files" ]; then printf 'not formatted with gofmt:\n%s\n' "$$files"; exit 1; fi
+
+.PHONY: check/vet
+check/vet: ## go vet, for this system, macOS and Windows
+	$(GO) vet ./...
+	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
+	GOOS=windows CGO_ENABLED=0 $(GO) vet $(PORTABLE)
+
+.PHONY: check/lint
+check/lint: ## golangci-lint, as tools/go.mod pins it (built once)
+	@lint=$$(CACHE='$(CACHE)' GO='$(GO)' tools/golangci-lint.sh) && echo "golangci-lint run ./..." && "$$lint" run ./...
+
+.PHONY: check/modules
+check/modules: ## go.mod and go.sum of every module are tidy, and the modules what they were
+	@for dir in $(MODULES); do \
+		echo "go mod tidy -diff && go mod verify ($$dir)"; \
+		(cd $$dir && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) mod verify) || exit 1; \
+	done
+
+.PHONY: check/docs
+check/docs: ## documents keep to their form, links lead somewhere
+	$(GO) test -count=1 ./test/docs
+
+.PHONY: test
+test: ## all tests with the race detector, on real servers, which are fetched first
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
+	echo "go test -race -count=1 ./..." && $(GO) run ./test/tally -race -count=1 -timeout=15m ./...
+
+.PHONY: test/short
+test/short: ## the tests that need no server: the engine, the contract, the stores of one host
+	$(GO) test -race -count=1 . ./kv/... ./backends/mem/... ./backends/file/...
+
+.PHONY: up
+up: ## start etcd, Consul and Redis in containers
+	$(COMPOSE) up --detach --wait
+
+.PHONY: cluster
+cluster: ## the same, and clusters of three (profile "cluster")
+	$(COMPOSE) --profile cluster up --detach --wait
+
+.PHONY: down
+down: ## stop the containers and drop what they hold
+	$(COMPOSE) --profile cluster down --volumes --remove-orphans
+
+.PHONY: test/compose
+test/compose: up ## the adapters' tests on the containers' servers
+	ELECTION_TEST_ETCD=127.0.0.1:2379 ELECTION_TEST_CONSUL=127.0.0.1:8500 ELECTION_TEST_REDIS=127.0.0.1:6379 \
+	$(GO) run ./test/tally -race -count=1 -timeout=15m ./backends/etcd/... ./backends/consul/... ./backends/redis/...
+
+.PHONY: clean
+clean: ## remove what was built here (the servers in the user's cache stay)
+	rm -rf bin dist
