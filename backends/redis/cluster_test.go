@@ -2,7 +2,8 @@ package rediskv_test
 
 import (
 	"context"
-	"os/exec"
+	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,24 +14,42 @@ import (
 	"github.com/electkv/election/internal/testenv"
 )
 
+const slots = 16384
+
 // startCluster starts a Redis Cluster of three primaries and returns their
 // addresses.
 func startCluster(t *testing.T) []string {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
 	var addrs []string
-	for range 3 {
-		addrs = append(addrs, testenv.StartRedis(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000").Addr())
+	var nodes []*redis.Client
+	for i := range 3 {
+		bus := freePort(t)
+		server := testenv.StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus)
+		node := redis.NewClient(&redis.Options{Addr: server.Addr()})
+		t.Cleanup(func() { require.NoError(t, node.Close()) })
+		require.NoError(t, node.Do(ctx, "cluster", "set-config-epoch", i+1).Err())
+		require.NoError(t, node.ClusterAddSlotsRange(ctx, i*slots/3, (i+1)*slots/3-1).Err())
+		host, port, err := net.SplitHostPort(server.Addr())
+		require.NoError(t, err)
+		addrs, nodes = append(addrs, server.Addr()), append(nodes, node)
+		require.NoError(t, nodes[0].Do(ctx, "cluster", "meet", host, port, bus).Err())
 	}
-	args := append([]string{"--cluster", "create"}, addrs...)
-	out, err := exec.Command("redis-cli", append(args, "--cluster-yes")...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	for _, addr := range addrs {
-		client := redis.NewClient(&redis.Options{Addr: addr})
-		defer client.Close()
+	for _, node := range nodes {
 		require.Eventually(t, func() bool {
-			info, err := client.ClusterInfo(context.Background()).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok")
+			info, err := node.ClusterInfo(ctx).Result()
+			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
 		}, time.Minute, 50*time.Millisecond, "a cluster node is not ready")
 	}
 	return addrs
+}
+
+// freePort returns a port that nobody uses just now.
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer listener.Close()
+	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }

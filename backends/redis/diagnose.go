@@ -73,8 +73,9 @@ type question struct {
 // aboutInfo are questions about lines of INFO.
 var aboutInfo = []question{
 	{"redis_version", func(v string) string {
-		if major, _, _ := strings.Cut(v, "."); len(major) == 1 && major < "6" {
-			return "SET KEEPTTL is missing; want 6.0 or later"
+		var major, minor int
+		if _, err := fmt.Sscanf(v, "%d.%d", &major, &minor); err != nil || major < 6 || major == 6 && minor < 2 {
+			return "GETEX may be missing; want 6.2 or later"
 		}
 		return ""
 	}},

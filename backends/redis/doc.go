@@ -57,9 +57,9 @@
 //	jobs         {jobs}:election-fence
 //	{team}jobs   {team}jobs::election-fence
 //
-// In a cluster both keys are in one slot. Names that end in ":election-fence" or
-// ":election-probe", and names in which a } closes no hash tag ("a}b", "{}"),
-// are refused with [kv.ErrInvalid]. A counter that holds no number is left
+// In a cluster both keys are in one slot. Names that end in ":election-fence",
+// and names in which a } closes no hash tag ("a}b", "{}"), are refused with
+// [kv.ErrInvalid]. A counter that holds no number is left
 // alone, and makes creates and swaps fail with an error that names the key.
 //
 // Every name that a record was ever created under leaves a counter behind, about
@@ -69,7 +69,7 @@
 //
 // # Requirements
 //
-// Redis 6.0 or later (SET KEEPTTL; TIME before a write in a script is older).
+// Redis 6.2 or later (GETEX; SET KEEPTTL and TIME before a write are older).
 // Tested with 7.0, alone and as a cluster. Sentinel and Cluster through the
 // clients that go-redis has for them. A redis.Ring is refused: it moves keys to
 // another server when one does not answer. [Store.Diagnose] looks at the
@@ -78,16 +78,21 @@
 // An ACL has to allow:
 //
 //   - on the keys, those of the counters included: EVAL, EVALSHA, TYPE, EXISTS,
-//     GET, SET, DEL, PTTL, PEXPIRE; and TIME;
+//     GET, GETEX, SET, DEL, PTTL, PEXPIRE; and TIME;
 //   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
 //     works, but watches learn of a release only at their next look;
 //   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE. A server that
 //     refuses is not asked again by that store until all its watches have ended.
 //
-// Reading (Get, Watch) includes the DEL of a key that never exists, which only a
-// server refuses that may not write: a replica, a primary without the replicas
-// that min-replicas-to-write demands, one that cannot save. It cannot vouch for
-// what it shows, so it is an error.
+// Reading (Get, Watch) is by GETEX, which a server refuses that may not write: a
+// replica, a primary without the replicas that min-replicas-to-write demands, one
+// that cannot save. It could not vouch for what it shows. The scripts are not
+// read-only commands, so that a cluster client with ReadOnly, RouteByLatency or
+// RouteRandomly sends them to the primary too.
+//
+// While a slot of a cluster migrates, creates and swaps fail with TRYAGAIN, since
+// they need both keys of a safe at one node; refreshes, deletes and reads follow
+// the record.
 //
 // Set ContextTimeoutEnabled in the client's options. Every call returns when its
 // context ends, but go-redis itself does not heed a cancellation while it waits

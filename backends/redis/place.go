@@ -8,24 +8,20 @@ import (
 )
 
 const (
-	// The endings of keys that are not records. No record's key has one.
-	counterEnding = ":election-fence"
-	probeEnding   = ":election-probe"
-
-	hintPrefix = "election:"
+	counterEnding = ":election-fence" // no record's key has it
+	hintPrefix    = "election:"
 )
 
-// A place is where a safe is kept. All its keys are in one slot of a cluster.
+// A place is where a safe is kept. Both keys are in one slot of a cluster.
 type place struct {
 	record  string // the key of the record
 	counter string // the key of the last token or revision given out
-	probe   string // a key that never exists
 	channel string // where writers tell watches to look
 }
 
 // place returns where the safe of a name is kept. Two names never share a key:
-// a record's key has the name verbatim, the other keys have endings that it may
-// not have, and between name and ending either "}" or ":".
+// a record's key has the name verbatim, and a counter's an ending that a record's
+// may not have, with either "}" or ":" before it.
 func (s *Store) place(name string) (place, error) {
 	if s.unfit != nil {
 		return place{}, s.unfit
@@ -34,20 +30,14 @@ func (s *Store) place(name string) (place, error) {
 		return place{}, fmt.Errorf("rediskv: a safe needs a name: %w", kv.ErrInvalid)
 	}
 	key := s.prefix + name
-	if strings.HasSuffix(key, counterEnding) || strings.HasSuffix(key, probeEnding) {
-		return place{}, fmt.Errorf("rediskv: name %q: the endings %q and %q are taken: %w",
-			name, counterEnding, probeEnding, kv.ErrInvalid)
+	if strings.HasSuffix(key, counterEnding) {
+		return place{}, fmt.Errorf("rediskv: name %q: the ending %q is taken: %w", name, counterEnding, kv.ErrInvalid)
 	}
 	stem, ok := neighbour(key)
 	if !ok {
 		return place{}, fmt.Errorf("rediskv: name %q: want every } to close a hash tag, as in {a}: %w", name, kv.ErrInvalid)
 	}
-	return place{
-		record:  key,
-		counter: stem + counterEnding,
-		probe:   stem + probeEnding,
-		channel: hintPrefix + key,
-	}, nil
+	return place{record: key, counter: stem + counterEnding, channel: hintPrefix + key}, nil
 }
 
 // neighbour returns the beginning of keys that are in the same slot of a cluster

@@ -131,7 +131,7 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return outcome("delete", name, err, kv.ErrStale)
 }
 
-// Get implements [kv.Store] with one script on the primary: TYPE, GET, PTTL.
+// Get implements [kv.Store] with one script on the primary: GETEX, PTTL.
 func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	at, err := s.place(name)
 	if err != nil {
@@ -155,7 +155,7 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 // look returns what the safe holds and the time that it has left. If it holds
 // nothing, the error is redis.Nil.
 func (s *Store) look(ctx context.Context, at place) (kv.Record, time.Duration, error) {
-	reply, err := s.run(ctx, lookScript, []string{at.record, at.probe})
+	reply, err := s.run(ctx, lookScript, []string{at.record})
 	if err != nil {
 		return kv.Record{}, 0, err
 	}
