@@ -1,0 +1,81 @@
+package demo
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/cmd/elect/internal/boottime"
+	"github.com/electkv/election/kv"
+)
+
+// pace is how often a leader does a step of its work.
+const pace = 20 * time.Millisecond
+
+// A Candidate is one of the three.
+type Candidate struct {
+	Store kv.Store
+	Name  string // of the election
+	ID    string
+	TTL   time.Duration
+	Out   io.Writer // gets one event a line, before it is acted on
+}
+
+// Run campaigns and leads until ctx ends.
+func (c *Candidate) Run(ctx context.Context) error {
+	candidate, err := election.New(c.Store, c.Name, &election.Options{ID: c.ID, TTL: c.TTL})
+	if err != nil {
+		return err
+	}
+	r := &recorder{out: json.NewEncoder(c.Out), who: c.ID}
+	r.write(Event{Kind: Ready, At: boottime.Now()})
+	err = candidate.Run(ctx, r.lead)
+	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+		return r.err
+	}
+	return errors.Join(err, r.err)
+}
+
+// A recorder writes down what its candidate believes.
+type recorder struct {
+	who string
+	out *json.Encoder
+	err error // the first, of writing
+}
+
+// write returns once the event is out of this process's hands.
+func (r *recorder) write(e Event) {
+	e.Who = r.who
+	if err := r.out.Encode(e); err != nil && r.err == nil {
+		r.err = fmt.Errorf("demo: write down an event: %w", err)
+	}
+}
+
+// lead works in small steps, and asks before each of them whether it may.
+func (r *recorder) lead(ctx context.Context, term *election.Term) error {
+	clock := boottime.NewConverter()
+	until := term.Until()
+	r.write(Event{Kind: Elected, At: boottime.Now(), Token: term.Token(), Until: clock.Convert(until)})
+	step := time.NewTicker(pace)
+	defer step.Stop()
+	for {
+		if u := term.Until(); !u.Equal(until) {
+			until = u
+			r.write(Event{Kind: Extended, At: boottime.Now(), Token: term.Token(), Until: clock.Convert(until)})
+		}
+		asked := boottime.Now()
+		if ctx.Err() != nil {
+			r.write(Event{Kind: Ended, At: boottime.Now(), Token: term.Token(), Cause: context.Cause(ctx).Error()})
+			return nil
+		}
+		r.write(Event{Kind: Worked, At: asked, Token: term.Token()})
+		select {
+		case <-ctx.Done():
+		case <-step.C:
+		}
+	}
+}

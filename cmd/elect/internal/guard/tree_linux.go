@@ -1,0 +1,93 @@
+package guard
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// adopt makes this process the parent of its orphaned descendants.
+func adopt() error {
+	return os.NewSyscallError("prctl(PR_SET_CHILD_SUBREAPER)", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
+}
+
+// DieWithParent asks the kernel to kill a new process when the thread that starts
+// it ends: lock the goroutine to its thread first.
+func DieWithParent(attr *syscall.SysProcAttr) {
+	attr.Pdeathsig = syscall.SIGKILL
+}
+
+// signalAll signals the process group and every descendant of this process
+// outside of it. The group is signalled as one, which no fork can escape, but
+// only while a descendant is in it: a group that has ended may be a stranger's
+// by now. Errors are no news: ESRCH means that somebody has just ended, EPERM
+// that it changed its user; wait4 tells who is left.
+func signalAll(group int, sig syscall.Signal) {
+	together := false
+	for _, pid := range descendants(os.Getpid()) {
+		pgid, err := syscall.Getpgid(pid)
+		switch {
+		case err != nil:
+		case pgid == group:
+			together = true
+		default:
+			_ = syscall.Kill(pid, sig)
+		}
+	}
+	if together {
+		_ = syscall.Kill(-group, sig)
+	}
+}
+
+// descendants returns the processes below root, as far as they stood still
+// while /proc was read.
+func descendants(root int) []int {
+	children := map[int][]int{}
+	for _, pid := range processes() {
+		if parent, ok := parentOf(pid); ok {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	found := []int{}
+	for next := children[root]; len(next) > 0; {
+		pid := next[0]
+		found = append(found, pid)
+		next = append(next[1:], children[pid]...)
+		delete(children, pid) // a recycled id must not make a circle
+	}
+	return found
+}
+
+func processes() []int {
+	proc, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer proc.Close()
+	names, _ := proc.Readdirnames(-1)
+	pids := make([]int, 0, len(names))
+	for _, name := range names {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// parentOf reads the fourth field of proc_pid_stat(5). The second, the
+// command's name in parentheses, may itself contain anything.
+func parentOf(pid int) (int, bool) {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0, false
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	if len(fields) < 2 {
+		return 0, false
+	}
+	parent, err := strconv.Atoi(string(fields[1]))
+	return parent, err == nil
+}

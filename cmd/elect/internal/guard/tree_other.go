@@ -1,0 +1,17 @@
+//go:build unix && !linux
+
+package guard
+
+import "syscall"
+
+func adopt() error { return nil }
+
+// DieWithParent does nothing: it takes Linux to tie a process to its parent.
+func DieWithParent(*syscall.SysProcAttr) {}
+
+// signalAll signals the process group; who left it is not found here.
+func signalAll(group int, sig syscall.Signal) {
+	if group > 0 {
+		_ = syscall.Kill(-group, sig)
+	}
+}

@@ -1,0 +1,107 @@
+package storeurl
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+
+	consulkv "github.com/electkv/election/backends/consul"
+)
+
+// consulParams are the URL parameters of Consul besides TLS.
+func consulParams() []string {
+	return []string{"dc", "namespace", "partition", "min-ttl"}
+}
+
+func parseConsul(l *location) (func() (*Store, error), error) {
+	if len(l.hosts) > 1 {
+		return nil, errors.New("several hosts; a Consul agent knows its servers, so name one agent")
+	}
+	if len(l.hosts) == 0 && l.env("CONSUL_HTTP_ADDR") == "" {
+		return nil, errors.New("no host, and no CONSUL_HTTP_ADDR")
+	}
+	if l.user != "" && l.password != "" {
+		return nil, errors.New("a user and a password; Consul has tokens: write token@, or set CONSUL_HTTP_TOKEN")
+	}
+	config := api.DefaultConfig() // with the environment's CONSUL_ variables
+	if len(l.hosts) > 0 {
+		config.Address, config.Scheme = l.addresses("8500")[0], "http"
+	}
+	if token := l.user + l.password; token != "" {
+		config.Token, config.TokenFile = token, ""
+	}
+	if dc := l.query.Get("dc"); dc != "" {
+		config.Datacenter = dc
+	}
+	if namespace := l.query.Get("namespace"); namespace != "" {
+		config.Namespace = namespace
+	}
+	if partition := l.query.Get("partition"); partition != "" {
+		config.Partition = partition
+	}
+	if err := l.consulTLS(config); err != nil {
+		return nil, err
+	}
+	minTTL, err := l.minTTL()
+	if err != nil {
+		return nil, err
+	}
+	prefix := l.prefix()
+	return func() (*Store, error) {
+		client, err := api.NewClient(config)
+		if err != nil {
+			return nil, err
+		}
+		store := consulkv.New(client, &consulkv.Options{Prefix: prefix, MinTTL: minTTL})
+		return &Store{Store: store, Consul: client}, nil
+	}, nil
+}
+
+// consulTLS puts TLS by the URL over TLS by the environment.
+func (l *location) consulTLS(config *api.Config) error {
+	secure := l.tls
+	set := map[string]*string{
+		"cacert":     &config.TLSConfig.CAFile,
+		"cert":       &config.TLSConfig.CertFile,
+		"key":        &config.TLSConfig.KeyFile,
+		"servername": &config.TLSConfig.Address,
+	}
+	for param, field := range set {
+		if s := l.query.Get(param); s != "" {
+			*field, secure = s, true
+		}
+	}
+	if l.query.Has("insecure-skip-verify") {
+		skip, err := l.flag("insecure-skip-verify")
+		if err != nil {
+			return err
+		}
+		config.TLSConfig.InsecureSkipVerify, secure = skip, true
+	}
+	if secure {
+		config.Scheme = "https"
+	}
+	if (config.TLSConfig.CertFile == "") != (config.TLSConfig.KeyFile == "") {
+		return errors.New("cert and key go together")
+	}
+	if _, err := api.SetupTLSConfig(&config.TLSConfig); err != nil {
+		return fmt.Errorf("TLS: %w", err)
+	}
+	return nil
+}
+
+// minTTL returns what the URL says of the servers' session_ttl_min, zero if
+// nothing.
+func (l *location) minTTL() (time.Duration, error) {
+	s := l.query.Get("min-ttl")
+	if s == "" {
+		return 0, nil
+	}
+	ttl, err := time.ParseDuration(s)
+	if err != nil || ttl <= 0 {
+		return 0, errors.New(`parameter "min-ttl" is not a duration such as 10s`)
+	}
+	return ttl, nil
+}

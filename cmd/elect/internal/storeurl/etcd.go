@@ -1,0 +1,82 @@
+package storeurl
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	etcdkv "github.com/electkv/election/backends/etcd"
+)
+
+func parseEtcd(l *location) (func() (*Store, error), error) {
+	source := tlsSource{
+		caCert:     "ETCDCTL_CACERT",
+		cert:       "ETCDCTL_CERT",
+		key:        "ETCDCTL_KEY",
+		skipVerify: "ETCDCTL_INSECURE_SKIP_TLS_VERIFY",
+	}
+	if len(l.hosts) == 0 {
+		if err := l.etcdEndpoints(); err != nil {
+			return nil, err
+		}
+	}
+	secure, err := l.tlsConfig(source)
+	if err != nil {
+		return nil, err
+	}
+	config := clientv3.Config{
+		Endpoints: l.addresses("2379"),
+		TLS:       secure,
+		Username:  l.user,
+		Password:  l.password,
+		Logger:    zap.NewNop(),
+		// Without these, a call waits for its whole context on a dead connection.
+		DialTimeout:          5 * time.Second,
+		DialKeepAliveTime:    5 * time.Second,
+		DialKeepAliveTimeout: 5 * time.Second,
+	}
+	if secure != nil {
+		for i, endpoint := range config.Endpoints {
+			config.Endpoints[i] = "https://" + endpoint
+		}
+	}
+	if config.Username == "" {
+		config.Username, config.Password, _ = strings.Cut(l.env("ETCDCTL_USER"), ":")
+	}
+	if config.Password == "" && config.Username != "" {
+		config.Password = l.env("ETCDCTL_PASSWORD")
+	}
+	if config.Username != "" && config.Password == "" {
+		return nil, errors.New("a user without a password: write user:password@, or set ETCDCTL_PASSWORD")
+	}
+	prefix := l.prefix()
+	return func() (*Store, error) {
+		client, err := clientv3.New(config)
+		if err != nil {
+			return nil, err
+		}
+		store := etcdkv.New(client, &etcdkv.Options{Prefix: prefix})
+		return &Store{Store: store, Etcd: client, closer: client}, nil
+	}, nil
+}
+
+// etcdEndpoints takes the hosts from the environment, as etcdctl does.
+func (l *location) etcdEndpoints() error {
+	endpoints := l.env("ETCDCTL_ENDPOINTS")
+	if endpoints == "" {
+		return errors.New("no host, and no ETCDCTL_ENDPOINTS")
+	}
+	hosts := []string{}
+	for _, endpoint := range strings.Split(endpoints, ",") {
+		if rest, ok := strings.CutPrefix(endpoint, "https://"); ok {
+			l.tls = true
+			endpoint = rest
+		}
+		hosts = append(hosts, strings.TrimPrefix(endpoint, "http://"))
+	}
+	l.slashes = true
+	return l.authority(strings.Join(hosts, ","))
+}

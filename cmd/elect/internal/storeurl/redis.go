@@ -1,0 +1,83 @@
+package storeurl
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	rediskv "github.com/electkv/election/backends/redis"
+)
+
+// redisParams are the URL parameters of Redis besides TLS.
+func redisParams() []string {
+	return []string{"master", "cluster", "sentinel-user", "prefix"}
+}
+
+func parseRedis(l *location) (func() (*Store, error), error) {
+	if len(l.hosts) == 0 {
+		return nil, errors.New("no host")
+	}
+	db, err := l.database()
+	if err != nil {
+		return nil, err
+	}
+	cluster, err := l.flag("cluster")
+	if err != nil {
+		return nil, err
+	}
+	master := l.query.Get("master")
+	switch {
+	case cluster && master != "":
+		return nil, errors.New("cluster and master exclude each other")
+	case cluster && db != 0:
+		return nil, errors.New("a cluster has no database but 0")
+	case !cluster && master == "" && len(l.hosts) > 1:
+		return nil, errors.New("several hosts, but neither cluster=true nor master=name")
+	}
+	secure, err := l.tlsConfig(tlsSource{})
+	if err != nil {
+		return nil, err
+	}
+	port := "6379"
+	if master != "" {
+		port = "26379"
+	}
+	options := &redis.UniversalOptions{
+		Addrs:            l.addresses(port),
+		DB:               db,
+		Username:         l.user,
+		Password:         l.password,
+		MasterName:       master,
+		SentinelUsername: l.query.Get("sentinel-user"),
+		SentinelPassword: l.env("REDISCLI_SENTINEL_AUTH"),
+		TLSConfig:        secure,
+		IsClusterMode:    cluster,
+		// Otherwise a call does not end when its context does.
+		ContextTimeoutEnabled: true,
+	}
+	if options.Password == "" {
+		options.Password = l.env("REDISCLI_AUTH")
+	}
+	prefix := l.query.Get("prefix")
+	return func() (*Store, error) {
+		client := redis.NewUniversalClient(options)
+		store := rediskv.New(client, &rediskv.Options{Prefix: prefix})
+		return &Store{Store: store, Redis: client, closer: client}, nil
+	}, nil
+}
+
+// database returns the number in the path, by default 0.
+func (l *location) database() (int, error) {
+	path := strings.Trim(l.path, "/")
+	if path == "" {
+		return 0, nil
+	}
+	db, err := strconv.ParseUint(path, 10, 16)
+	if err != nil {
+		return 0, fmt.Errorf("the path is not the number of a database; prefix is a parameter")
+	}
+	return int(db), nil
+}

@@ -1,0 +1,183 @@
+// Package storeurl turns the URL of a store into a store.
+//
+//	mem:                                        this process only
+//	file:///directory                           processes of one host
+//	etcd://host:port,host:port/prefix           etcds:// with TLS
+//	consul://host:port/prefix                   consuls:// with TLS
+//	redis://host:port/database                  rediss:// with TLS
+//	redis://host:port,host:port/0?master=name   by sentinels
+//	redis://host:port,host:port?cluster=true    a cluster
+//
+// Credentials come from the URL's user part or, better, since everybody on the
+// host can read a command line, from the environment variables that the store's
+// own tools use. Names of elections get the prefix and a slash in front.
+//
+// No error and no string made here contains a user part, or any part of an URL
+// that was not understood.
+package storeurl
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/consul/api"
+	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/electkv/election/kv"
+)
+
+// An Address is the checked URL of a store.
+type Address struct {
+	// Kind is the scheme without TLS: "mem", "file", "etcd", "consul", "redis".
+	Kind  string
+	shown string
+	open  func() (*Store, error)
+}
+
+// String returns the URL without credentials and parameters.
+func (a *Address) String() string { return a.shown }
+
+// Open returns the store. It asks the store nothing.
+func (a *Address) Open() (*Store, error) {
+	s, err := a.open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", a.shown, err)
+	}
+	s.Address = a
+	return s, nil
+}
+
+// A Store is an open store, with the client that it uses: the one of its kind
+// is set.
+type Store struct {
+	kv.Store
+	Address *Address
+
+	Dir    string
+	Etcd   *clientv3.Client
+	Consul *api.Client
+	Redis  redis.UniversalClient
+
+	closer io.Closer
+	holds  func() []*os.File
+}
+
+// Close closes the client.
+func (s *Store) Close() error {
+	if s.closer == nil {
+		return nil
+	}
+	return s.closer.Close()
+}
+
+// Holds returns copies of the open files by which this process keeps its records
+// in the store alive. A process that inherits them keeps them alive too, up to
+// their deadlines, after this one has died. The caller closes them.
+func (s *Store) Holds() []*os.File {
+	if s.holds == nil {
+		return nil
+	}
+	return s.holds()
+}
+
+// A scheme is one kind of URL.
+type scheme struct {
+	names  []string // the second is the one with TLS
+	form   string   // for people
+	params []string
+	parse  func(l *location) (func() (*Store, error), error)
+}
+
+func schemes() []scheme {
+	return []scheme{
+		{names: []string{"mem"}, form: "mem:", parse: parseMem},
+		{names: []string{"file"}, form: "file:///directory", parse: parseFile},
+		{names: []string{"etcd", "etcds"}, form: "etcd://host:port[,host:port...]/prefix", params: tlsParams(), parse: parseEtcd},
+		{names: []string{"consul", "consuls"}, form: "consul://host:port/prefix", params: append(tlsParams(), consulParams()...), parse: parseConsul},
+		{names: []string{"redis", "rediss"}, form: "redis://host:port/database (several hosts with ?master=name or ?cluster=true)", params: append(tlsParams(), redisParams()...), parse: parseRedis},
+	}
+}
+
+// Schemes returns the URL schemes that Parse accepts.
+func Schemes() []string {
+	names := []string{}
+	for _, s := range schemes() {
+		names = append(names, s.names...)
+	}
+	return names
+}
+
+// Parse checks an URL. getenv looks up environment variables. It asks no store,
+// but reads the certificates that the URL names.
+func Parse(raw string, getenv func(string) string) (*Address, error) {
+	name, rest, ok := strings.Cut(raw, ":")
+	if !ok || !isScheme(name) {
+		return nil, fmt.Errorf("the store is not an URL; use %s", forms(schemes()))
+	}
+	name = strings.ToLower(name)
+	for _, s := range schemes() {
+		if !slices.Contains(s.names, name) {
+			continue
+		}
+		a, err := s.address(name, rest, getenv)
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w; use %s", name+":...", err, s.usage())
+		}
+		return a, nil
+	}
+	return nil, fmt.Errorf("store %s: unknown scheme %q; use %s", name+":...", name, forms(schemes()))
+}
+
+func (s scheme) address(name, rest string, getenv func(string) string) (*Address, error) {
+	l, err := locate(rest)
+	if err != nil {
+		return nil, err
+	}
+	l.tls = len(s.names) > 1 && name == s.names[1]
+	l.getenv = getenv
+	for param := range l.query {
+		if !slices.Contains(s.params, param) {
+			return nil, fmt.Errorf("unknown parameter %s", quoteName(param))
+		}
+	}
+	open, err := s.parse(l)
+	if err != nil {
+		return nil, err
+	}
+	return &Address{Kind: s.names[0], shown: name + ":" + l.String(), open: open}, nil
+}
+
+// usage says how to write an URL of the scheme.
+func (s scheme) usage() string {
+	if len(s.params) == 0 {
+		return s.form
+	}
+	return s.form + ", parameters " + strings.Join(s.params, " ")
+}
+
+func forms(all []scheme) string {
+	texts := []string{}
+	for _, s := range all {
+		form, _, _ := strings.Cut(s.form, " ")
+		texts = append(texts, form)
+	}
+	return strings.Join(texts, ", ") + " (TLS: etcds, consuls, rediss)"
+}
+
+func isScheme(s string) bool {
+	return s != "" && len(s) <= 16 && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && (r < '0' || '9' < r) && r != '+' && r != '-'
+	})
+}
+
+// quoteName quotes the name of a parameter, unless it may be something else.
+func quoteName(name string) string {
+	if isScheme(name) {
+		return fmt.Sprintf("%q", name)
+	}
+	return "in the part after the question mark"
+}

@@ -1,0 +1,65 @@
+// Elect chooses one leader among processes that share a store, and runs a
+// command while it leads.
+//
+//	elect run nightly-report -- ./report.sh
+//
+// See elect --help, and the help of each command.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// Exit statuses besides the command's own.
+const (
+	statusNo       = 1   // the answer is no: nobody leads, a promise broken, a store unfit
+	statusFailure  = 125 // elect itself failed, or was used wrongly
+	statusNotExec  = 126 // the command cannot be executed
+	statusNotFound = 127 // the command is not there
+	statusSignal   = 128 // plus the number of the signal
+)
+
+// An exit ends the program with a status, and says err if there is one.
+type exit struct {
+	status int
+	err    error
+}
+
+func (e exit) Error() string {
+	if e.err == nil {
+		return fmt.Sprintf("exit status %d", e.status)
+	}
+	return e.err.Error()
+}
+
+func (e exit) Unwrap() error { return e.err }
+
+func main() {
+	if status, ok := playRole(os.Args[1:]); ok {
+		os.Exit(status)
+	}
+	os.Exit(report(newRoot().Execute()))
+}
+
+// report says what went wrong, in one line, and returns the exit status.
+func report(err error) int {
+	if err == nil {
+		return 0
+	}
+	e := exit{status: statusFailure, err: err}
+	_ = errors.As(err, &e)
+	if e.err != nil {
+		fmt.Fprintln(os.Stderr, "elect: "+oneLine(e.err))
+	}
+	return e.status
+}
+
+// oneLine returns an error's text without line breaks, and without the name of
+// the library in front of that of the command.
+func oneLine(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	return strings.TrimPrefix(text, "election: ")
+}

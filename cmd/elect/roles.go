@@ -1,0 +1,73 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/electkv/election/cmd/elect/internal/demo"
+	"github.com/electkv/election/cmd/elect/internal/guard"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+)
+
+// candidateRole is the first argument that makes this program a candidate of the
+// demo.
+const candidateRole = "__candidate"
+
+// processCommands are the commands that start processes.
+func processCommands(s *settings) []*cobra.Command {
+	return []*cobra.Command{newRun(s), newDemo(s)}
+}
+
+// playRole does what this program was started again for by itself, and reports
+// false if it was not.
+func playRole(args []string) (status int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case guard.Role:
+		return report(guard.Main()), true
+	case candidateRole:
+		return report(candidate(args[1:])), true
+	}
+	return 0, false
+}
+
+// candidate is one of the demo's three: elect __candidate NAME ID TTL, with the
+// URL of the store in the environment, where nobody reads a password.
+func candidate(args []string) error {
+	if len(args) != 3 {
+		return fmt.Errorf("a candidate is started by elect demo only")
+	}
+	ttl, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	address, err := storeurl.Parse(os.Getenv("ELECT_STORE"), os.Getenv)
+	if err != nil {
+		return err
+	}
+	store, err := address.Open()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // until the demo closes it, or dies
+		cancel()
+	}()
+	c := &demo.Candidate{Store: store, Name: args[0], ID: args[1], TTL: ttl, Out: os.Stdout}
+	return c.Run(ctx)
+}

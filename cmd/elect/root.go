@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/kv"
+)
+
+// The probe of a store ends after this long.
+const probeTime = 5 * time.Second
+
+// settings are the flags that all commands share.
+type settings struct {
+	store   string
+	level   string
+	verbose bool
+}
+
+const rootLong = `Elect chooses one leader among processes that share a store.
+
+Stores (--store, or ELECT_STORE):
+
+  file:///directory                            processes of one host
+  etcd://host:port,host:port/prefix            etcds:// with TLS
+  consul://host:port/prefix                    consuls:// with TLS
+  redis://host:port/database                   rediss:// with TLS
+  redis://host:port,host:port/0?master=NAME    by sentinels
+  redis://host:port,host:port?cluster=true     a cluster
+  mem:                                         this process only
+
+Without --store, a directory for this user's processes is used.
+
+Parameters for TLS: cacert, cert, key, servername, insecure-skip-verify. For
+consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
+redis: prefix, sentinel-user.
+
+Credentials stand before an @ in the URL (user:password@, for consul token@) or,
+unseen by others on the host, in the environment, as for the stores' own tools:
+ETCDCTL_USER, _PASSWORD, _CACERT, _CERT, _KEY, _ENDPOINTS; CONSUL_HTTP_TOKEN,
+_ADDR, CONSUL_CACERT and so on; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH.
+
+Exit status: 125 if elect itself fails; see each command for the others.`
+
+func newRoot() *cobra.Command {
+	s := &settings{}
+	root := &cobra.Command{
+		Use:           "elect",
+		Short:         "Choose one leader among processes",
+		Long:          rootLong,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+	}
+	root.DisableSuggestions = true // they take more than one line
+	flags := root.PersistentFlags()
+	flags.StringVar(&s.store, "store", "", "`URL` of the store; see elect --help (default $ELECT_STORE, else a directory of yours)")
+	flags.StringVar(&s.level, "log-level", "info", "log debug, info, warn or error to standard error")
+	flags.BoolVarP(&s.verbose, "verbose", "v", false, "the same as --log-level debug")
+	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, storeCompletions()...)
+	complete(root, "log-level", cobra.ShellCompDirectiveNoFileComp, "debug", "info", "warn", "error")
+	root.AddCommand(newWatch(s), newStatus(s), newDoctor(s), newVersion())
+	root.AddCommand(processCommands(s)...)
+	return root
+}
+
+// complete sets what a shell offers for a flag.
+func complete(cmd *cobra.Command, flag string, how cobra.ShellCompDirective, values ...string) {
+	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, how))
+	if err != nil {
+		panic(err) // there is no such flag
+	}
+}
+
+func storeCompletions() []string {
+	all := []string{}
+	for _, scheme := range storeurl.Schemes() {
+		switch scheme {
+		case "mem":
+			all = append(all, "mem:")
+		case "file":
+			all = append(all, "file:///")
+		default:
+			all = append(all, scheme+"://")
+		}
+	}
+	return all
+}
+
+// url returns the URL of the store: from the flag, the environment, or the
+// default.
+func (s *settings) url() (string, error) {
+	if s.store != "" {
+		return s.store, nil
+	}
+	if env := os.Getenv("ELECT_STORE"); env != "" {
+		return env, nil
+	}
+	return storeurl.Default(os.Getenv)
+}
+
+// address checks the URL of the store.
+func (s *settings) address() (*storeurl.Address, error) {
+	url, err := s.url()
+	if err != nil {
+		return nil, err
+	}
+	return storeurl.Parse(url, os.Getenv)
+}
+
+// open checks the URL of the store and opens it.
+func (s *settings) open() (*storeurl.Store, error) {
+	address, err := s.address()
+	if err != nil {
+		return nil, err
+	}
+	store, err := address.Open()
+	if err != nil {
+		return nil, fmt.Errorf("store %w", err)
+	}
+	return store, nil
+}
+
+// probe reads a safe once, so that a store that cannot be used is known before
+// anybody waits for it.
+func probe(ctx context.Context, store *storeurl.Store, name string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
+	defer cancel()
+	_, err := store.Get(ctx, name)
+	if err == nil || errors.Is(err, kv.ErrVacant) {
+		return nil
+	}
+	return fmt.Errorf("store %v cannot be used: %w", store.Address, err)
+}
+
+// logger returns the log that the flags ask for.
+func (s *settings) logger() (*slog.Logger, error) {
+	var level slog.Level
+	switch strings.ToLower(s.level) {
+	case "debug", "info", "warn", "error":
+		if err := level.UnmarshalText([]byte(s.level)); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, fmt.Errorf("--log-level %q: use debug, info, warn or error", s.level)
+	}
+	if s.verbose {
+		level = slog.LevelDebug
+	}
+	return slog.New(newLineHandler(os.Stderr, level)), nil
+}

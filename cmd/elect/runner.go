@@ -1,0 +1,247 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/cmd/elect/internal/boottime"
+	"github.com/electkv/election/cmd/elect/internal/guard"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+)
+
+// glance is how often a leader looks whether its lease was refreshed, and tells
+// the guard.
+const glance = 25 * time.Millisecond
+
+var (
+	// errExpired is lead's result if the guard stopped COMMAND because it was not
+	// told in time that the term goes on.
+	errExpired = errors.New("the guard was not told in time that the term goes on")
+	// errDone is the cause that ends a Run when COMMAND has ended.
+	errDone = errors.New("the command has ended")
+)
+
+// A runner runs COMMAND in each of its terms.
+type runner struct {
+	name      string
+	id        string
+	ttl       time.Duration
+	once      bool
+	candidate *election.Candidate
+	store     *storeurl.Store
+	spec      guard.Spec
+	log       *slog.Logger
+
+	ctx    context.Context // ends with an exit, or errDone, as its cause
+	cancel context.CancelCauseFunc
+	ended  error // how COMMAND ended, as an exit; nil while elect goes on
+
+	mu    sync.Mutex
+	guard *guard.Guard // while COMMAND runs
+	told  bool         // by SIGINT or SIGTERM to end
+}
+
+func newRunner(f *runFlags, name string, candidate *election.Candidate, store *storeurl.Store, log *slog.Logger) *runner {
+	r := &runner{name: name, id: f.id, ttl: f.ttl, once: f.once, candidate: candidate, store: store, log: log}
+	r.ctx, r.cancel = context.WithCancelCause(context.Background())
+	return r
+}
+
+// listen takes care of signals until the function that it returns is called.
+func (r *runner) listen() (stop func()) {
+	caught := make(chan os.Signal, 16)
+	guard.Catch(caught)
+	done := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for {
+			select {
+			case sig := <-caught:
+				r.heed(sig.(syscall.Signal))
+			case <-done:
+				return
+			}
+		}
+	})
+	return func() {
+		signal.Stop(caught)
+		close(done)
+		listening.Wait()
+	}
+}
+
+// heed passes a signal on to COMMAND, or ends the wait for leadership.
+func (r *runner) heed(sig syscall.Signal) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ends := sig == syscall.SIGINT || sig == syscall.SIGTERM
+	killed := exit{status: statusSignal + int(sig)}
+	switch {
+	case r.guard == nil && (ends || sig == syscall.SIGHUP || sig == syscall.SIGQUIT):
+		r.cancel(killed)
+	case r.guard == nil:
+	case ends && r.told:
+		r.guard.Stop()
+	case ends:
+		r.told = true
+		r.guard.Signal(sig)
+		r.cancel(killed)
+	default:
+		r.guard.Signal(sig)
+	}
+}
+
+// attend makes g the guard that gets the signals. It reports false, and does
+// nothing, if a signal has ended everything.
+func (r *runner) attend(g *guard.Guard) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if g != nil && r.ctx.Err() != nil {
+		return false
+	}
+	r.guard = g
+	return true
+}
+
+// lead runs COMMAND for one term. When it returns, COMMAND and all that came of
+// it are gone.
+func (r *runner) lead(_ context.Context, term *election.Term) error {
+	w := &watchman{term: term, clock: boottime.NewConverter(), until: term.Until()}
+	spec := r.spec
+	spec.Env = r.environ(term)
+	spec.Until = w.clock.Convert(w.until)
+	spec.Foreground = guard.HasTerminal()
+	g, err := r.start(spec)
+	if err != nil {
+		r.finish(exit{statusFailure, err})
+		return nil
+	}
+	w.guard, w.patience = g, spec.Grace+reserve(r.ttl)/2
+	if !r.attend(g) {
+		g.Stop()
+	}
+	w.watch()
+	r.attend(nil)
+	if spec.Foreground {
+		if err := guard.TakeTerminal(); err != nil {
+			r.log.Warn("cannot get back to the foreground of the terminal", "error", err)
+		}
+	}
+	return r.review(g.End(), w.lost)
+}
+
+// start starts the guard, and gives it the files that keep the record alive: if
+// the store sees a holder's death at once, COMMAND's must come first.
+func (r *runner) start(spec guard.Spec) (*guard.Guard, error) {
+	holds := r.store.Holds()
+	defer func() {
+		for _, f := range holds {
+			f.Close()
+		}
+	}()
+	return guard.Start(spec, holds...)
+}
+
+// environ is COMMAND's environment.
+func (r *runner) environ(term *election.Term) []string {
+	return append(os.Environ(),
+		"ELECTION_NAME="+r.name,
+		"ELECTION_ID="+r.id,
+		"ELECTION_TOKEN="+strconv.FormatUint(term.Token(), 10),
+		"ELECTION_TTL="+r.ttl.String(),
+	)
+}
+
+// review says what follows from COMMAND's end.
+func (r *runner) review(end guard.End, lost error) error {
+	switch told := r.isTold(); {
+	case end.Err != nil && !end.Started:
+		r.finish(exit{statusNotExec, fmt.Errorf("%s: cannot be executed: %w", r.spec.Path, end.Err)})
+	case lost != nil && r.once && !told:
+		r.finish(exit{statusFailure, fmt.Errorf("%w; COMMAND was stopped", lost)})
+	case end.Err != nil:
+		r.finish(exit{statusFailure, end.Err})
+	case lost != nil && !told:
+		r.log.Info("COMMAND was stopped", "status", statusOf(end.Status))
+	case end.Expired && !told:
+		return errExpired
+	default:
+		r.finish(exit{status: statusOf(end.Status)})
+	}
+	return nil
+}
+
+func (r *runner) isTold() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.told
+}
+
+// finish makes e the end of it all.
+func (r *runner) finish(e exit) {
+	r.ended = e
+	r.cancel(errDone)
+}
+
+// statusOf is the exit status by which shells report how a process ended.
+func statusOf(ws syscall.WaitStatus) int {
+	if ws.Signaled() {
+		return statusSignal + int(ws.Signal())
+	}
+	return ws.ExitStatus()
+}
+
+// A watchman tells the guard of one term how long to trust.
+type watchman struct {
+	term     *election.Term
+	guard    *guard.Guard
+	clock    *boottime.Converter
+	until    time.Time
+	patience time.Duration // with a guard that was told to stop
+
+	lost error // why the term ended before COMMAND did
+}
+
+// watch returns when COMMAND and all that came of it are gone.
+func (w *watchman) watch() {
+	ended := w.term.Context().Done()
+	tick := time.NewTicker(glance)
+	defer tick.Stop()
+	late := time.NewTimer(time.Hour)
+	late.Stop()
+	defer late.Stop()
+	for {
+		select {
+		case <-w.guard.Done():
+			return
+		case <-ended:
+			ended = nil // elect was told to end, or the term did
+		case <-tick.C:
+		case <-late.C:
+			w.guard.Kill() // it is frozen; so is what could go wrong slowly
+		}
+		if w.lost != nil {
+			continue
+		}
+		if w.lost = w.term.Err(); w.lost != nil {
+			w.guard.Stop()
+			late.Reset(w.patience)
+			continue
+		}
+		if until := w.term.Until(); !until.Equal(w.until) {
+			w.until = until
+			w.guard.Extend(w.clock.Convert(until))
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/kv"
+)
+
+// After trouble with the store, watch waits so long before it looks again.
+const (
+	leastPause = 200 * time.Millisecond
+	mostPause  = 5 * time.Second
+)
+
+const watchLong = `Print who leads the election NAME: one line now, and one line for each change.
+
+With -o json each line is an object with time, name, id, value, token and state:
+"leader", "vacant" or, for somebody's lock that elect did not write, "foreign".
+
+Trouble with the store after the first line is reported on standard error, and
+the watch goes on when it is over.
+
+Exit status: 0 after SIGINT or SIGTERM, 125 if elect failed.`
+
+func newWatch(s *settings) *cobra.Command {
+	var out format
+	cmd := &cobra.Command{
+		Use:               "watch [flags] NAME",
+		Short:             "Print each change of leader",
+		Long:              watchLong,
+		Args:              oneName("watch"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			store, err := s.open()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			w := &watch{store: store, name: args[0], show: showState(cmd.OutOrStdout(), out), log: os.Stderr}
+			return w.run(ctx)
+		},
+	}
+	outputFlag(cmd, &out)
+	return cmd
+}
+
+// oneName wants exactly one NAME.
+func oneName(command string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return fmt.Errorf("no NAME; use elect %s [flags] NAME", command)
+		case len(args) > 1:
+			return fmt.Errorf("more than one NAME: %q; use elect %s [flags] NAME", args, command)
+		}
+		return checkName(args[0])
+	}
+}
+
+func checkName(name string) error {
+	if name == "" {
+		return errors.New("NAME is empty")
+	}
+	return nil
+}
+
+// showState returns what writes a state as one line.
+func showState(out io.Writer, f format) func(state) error {
+	if f == asJSON {
+		return func(s state) error { return jsonLine(out, s) }
+	}
+	return func(s state) error {
+		_, err := fmt.Fprintf(out, "%s  %s  %s\n", s.Time.Local().Format("2006-01-02 15:04:05.000"), printable(s.Name), describe(s))
+		return err
+	}
+}
+
+// describe says in words who leads.
+func describe(s state) string {
+	switch s.State {
+	case "vacant":
+		return "nobody leads"
+	case "foreign":
+		return "held by a lock that elect did not write: " + short(s.Value)
+	}
+	text := fmt.Sprintf("%s leads, token %d", printable(s.ID), s.Token)
+	if s.Value != "" {
+		text += ", value " + short(s.Value)
+	}
+	return text
+}
+
+// A watch prints changes until its context ends.
+type watch struct {
+	store *storeurl.Store
+	name  string
+	show  func(state) error
+	log   io.Writer
+
+	last  *state
+	pause time.Duration
+}
+
+func (w *watch) run(ctx context.Context) error {
+	if err := probe(ctx, w.store, w.name); err != nil {
+		return unlessDone(ctx, err)
+	}
+	for {
+		err := w.follow(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		var wrong writeError
+		if errors.As(err, &wrong) || errors.Is(err, kv.ErrInvalid) {
+			return err
+		}
+		w.pause = min(max(2*w.pause, leastPause), mostPause)
+		fmt.Fprintf(w.log, "elect: %s; looking again in %v\n", oneLine(err), w.pause)
+		if !sleep(ctx, w.pause) {
+			return nil
+		}
+	}
+}
+
+// A writeError is trouble with standard output, after which there is no point in
+// going on.
+type writeError struct{ error }
+
+// follow prints changes until something is wrong.
+func (w *watch) follow(ctx context.Context) error {
+	for leader, err := range election.Watch(ctx, w.store, w.name) {
+		vacant := errors.Is(err, election.ErrNoLeader)
+		if err != nil && !vacant {
+			return err
+		}
+		w.pause = 0
+		s := stateOf(w.name, leader, vacant)
+		if w.last != nil && same(*w.last, s) {
+			continue // seen before the trouble
+		}
+		w.last = &s
+		if err := w.show(s); err != nil {
+			return writeError{err}
+		}
+	}
+	return errors.New("the watch ended")
+}
+
+func same(a, b state) bool {
+	a.Time = b.Time
+	return a == b
+}
+
+// unlessDone returns nil for an error that comes of the end of ctx.
+func unlessDone(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// sleep reports whether ctx is still alive after d.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
