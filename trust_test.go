@@ -101,6 +101,7 @@ func TestATermIsFoundDeadAfterASuspend(t *testing.T) {
 
 		term, err = c.Campaign(t.Context())
 		require.NoError(t, err)
+		time.Sleep(5 * c.pace.tick / 2)
 		suspend()
 		woke := time.Now()
 		<-term.Context().Done()
