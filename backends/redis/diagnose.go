@@ -15,7 +15,7 @@ import (
 type Finding struct {
 	Node    string // the server's address; empty for what concerns the client
 	Setting string // for example "maxmemory-policy"
-	Value   string
+	Value   string // as the server has it: may be empty
 	Advice  string // what it breaks, and what would be right; empty if it is fine
 }
 

@@ -18,6 +18,7 @@ import (
 type bench struct {
 	*testing.T
 	ctx   context.Context
+	addr  string // the server's, or one of the cluster's
 	store *rediskv.Store
 	other redis.UniversalClient
 }
@@ -26,7 +27,7 @@ func newBench(t *testing.T, addrs ...string) *bench {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
-	return &bench{T: t, ctx: ctx, store: rediskv.New(dial(t, addrs...), nil), other: dial(t, addrs...)}
+	return &bench{T: t, ctx: ctx, addr: addrs[0], store: rediskv.New(dial(t, addrs...), nil), other: dial(t, addrs...)}
 }
 
 // name returns a name that nobody has used before.
