@@ -1,2 +1,98 @@
-// Package etcdkv keeps safes in etcd.
+// Package etcdkv keeps safes in etcd: one key a safe, one lease a signature.
+//
+// # Guarantees
+//
+// A write is one Txn, and Raft puts all Txns in one order. Expiry is judged by
+// etcd's leader with its monotonic clock, so no wall clock matters; it is never
+// early. Safety holds through crashes and partitions of clients and servers, as
+// long as a majority of the servers keeps what it has acknowledged.
+//
+// What weakens it:
+//
+//   - A lease does not know of its key. After an operator's delete or another
+//     program's put, etcd goes on keeping the lease alive, and another owner may
+//     have the key. So [Store.Refresh] looks at the key each time, and an owner
+//     learns of its loss at its next refresh, or at once from [Store.Watch].
+//   - A change of etcd's leader starts the lives of all leases anew, and a bit
+//     longer: failover may then take up to twice the TTL, never less than one.
+//     [Store.Lifetime] has the times of a healthy cluster.
+//   - Tokens are revisions. A cluster that was restored from a snapshot goes
+//     back to the snapshot's revision, unless it is restored with
+//     --bump-revision and --mark-compacted.
+//   - The client sends a Txn again, up to a hundred times, if the answer has the
+//     status Canceled or DeadlineExceeded while the caller's own context goes
+//     on, as a proxy in between may answer for itself. Nothing is carried out
+//     twice, since each Txn is conditional. Create and a takeover recognise
+//     their own record by its lease. A published value, a hand-over or a delete
+//     is reported as [kv.ErrStale] then, although it was carried out. Config's
+//     MaxUnaryRetries = 1 turns that off, and the renewal of expired
+//     authentication tokens as well.
+//
+// # Records
+//
+// The key is [Options].Prefix and the name, byte for byte, together up to
+// 64 KiB; the value is the record's text form (kv.Encode), up to 1 MiB.
+//
+//	etcdctl get --prefix elections/
+//	etcdctl lease timetolive 694d9a1c5e7f2b05 --keys
+//
+// The token is the revision of the write that brought the signature in. The
+// text of that write leaves it out; when a value changes, the token is written
+// into the text. A hand-over is a put over a live key: it keeps the key's create
+// revision, and gets a token of its own nevertheless. Revision is the key's
+// ModRevision, Lease the lease's ID in hexadecimal.
+//
+// TTLs are rounded up to whole seconds, and no lease is shorter than one and a
+// half election timeouts of the servers (2 s by default). Record.TTL is what was
+// granted. A record in the safe of the heir and one handed over to it share the
+// heir's lease, which is revoked with the last of them. Whoever holds a lease
+// and deletes its record in the very moment in which another safe is handed over
+// to it may take that record along: it has resigned from both.
+//
+// Every other value at the key is foreign. A record whose key has no lease, ours
+// or not, is permanent: it stays until somebody deletes it. What another program
+// puts at the key detaches the owner's lease.
+//
+// # Requirements
+//
+// etcd 3.4 or later. Versions before 3.4.38, 3.5.23 and 3.6.5 may answer that a
+// lease is alive which is being revoked; before 3.5.13, a leader that was
+// deposed may. The look that follows each keep-alive is not fooled by either. If
+// authentication protects the keys, take 3.5.30, 3.6.11 or later: before, users
+// without permission could meddle with leases.
+//
+// The user needs the permission readwrite on the prefix. Where users log in with
+// a password, the client logs in anew for each keep-alive and each stream of
+// watches, which the server makes costly on purpose: prefer client certificates.
+//
+// Give the client all endpoints, so that it can leave a server that is cut off,
+// and set DialKeepAliveTime and DialKeepAliveTimeout (10 s and 5 s, say). Without
+// them, a connection that has died without a sign is noticed when a watch gets
+// no answer to its next look: after [Options].Backstop and ten seconds, about.
+//
+// Do not put a proxy in between that answers Unavailable by itself: the client
+// repeats a keep-alive without a pause until the context ends, some ten thousand
+// times a second.
+//
+// Contexts with outgoing gRPC metadata of their own (tracing, say) keep watches
+// from sharing a stream.
+//
+// # Cost
+//
+// In round trips; w is a write, which the cluster logs and syncs:
+//
+//	Create           3: read, grant (w), Txn (w)
+//	Create, refused  1: read; in a race also grant, Txn and revoke (3 w)
+//	Refresh          2: keep-alive, read
+//	Swap, new value  2: read, Txn (w)
+//	Swap, hand-over  3: read, keep-alive or grant (w), Txn (w)
+//	Delete           4: read, Txn (w), timetolive, revoke (w)
+//	Get              1: read
+//	Watch            2 to begin with
+//
+// An idle watch sends three messages each Backstop, a minute: a read, and an end
+// and a beginning on the stream. All watches of a client share one stream, and a
+// change is pushed to each. A lease costs the servers some memory and nothing
+// else. Each Create or takeover whose reply is lost leaves a lease for one TTL,
+// and so does a safe that is taken over.
 package etcdkv

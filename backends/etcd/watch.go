@@ -15,9 +15,8 @@ import (
 )
 
 const (
-	// answerTime is how long a watch waits for the answer to a look. A server
-	// that has no leader gives up after seven seconds and says so; what takes
-	// longer is a dead connection.
+	// answerTime is how long a watch waits for the answer to a look: longer than
+	// servers take to elect a leader, who has to confirm it.
 	answerTime = 10 * time.Second
 
 	// A watch that is lost pauses before it looks again, longer each time.
