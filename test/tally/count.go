@@ -110,7 +110,7 @@ func (c *count) end(test event, outcome string, w io.Writer) {
 }
 
 // print writes the table.
-func (c *count) print(w io.Writer, took time.Duration) {
+func (c *count) print(w io.Writer, took time.Duration) error {
 	fmt.Fprintln(w)
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "tests\tfailed\tskipped\t  package")
@@ -123,5 +123,5 @@ func (c *count) print(w io.Writer, took time.Duration) {
 		sum.skipped += t.skipped
 	}
 	fmt.Fprintf(table, "%d\t%d\t%d\t  in all, in %v\n", sum.passed+sum.failed+sum.skipped, sum.failed, sum.skipped, took.Round(time.Second))
-	table.Flush()
+	return table.Flush()
 }

@@ -52,7 +52,7 @@ func TestTheTableEndsWithTheSum(t *testing.T) {
 	c := newCount()
 	require.NoError(t, c.read(strings.NewReader(said), new(bytes.Buffer)))
 	var out bytes.Buffer
-	c.print(&out, 90*time.Second)
+	require.NoError(t, c.print(&out, 90*time.Second))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Equal(t, []string{"4", "1", "1", "in", "all,", "in", "1m30s"}, strings.Fields(lines[len(lines)-1]))
 }

@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -37,10 +38,9 @@ func run(ctx context.Context, args []string) error {
 	}
 	c := newCount()
 	read := c.read(out, os.Stdout)
-	err = cmd.Wait()
-	c.print(os.Stdout, time.Since(start))
-	if err != nil {
-		return fmt.Errorf("go test: %w", err)
+	tested := cmd.Wait()
+	if tested != nil {
+		tested = fmt.Errorf("go test: %w", tested)
 	}
-	return read
+	return errors.Join(tested, read, c.print(os.Stdout, time.Since(start)))
 }
