@@ -13,9 +13,9 @@
 //     program's put, etcd goes on keeping the lease alive, and another owner may
 //     have the key. So [Store.Refresh] looks at the key each time, and an owner
 //     learns of its loss at its next refresh, or at once from [Store.Watch].
-//   - A change of etcd's leader starts the lives of all leases anew, and a bit
-//     longer: failover may then take up to twice the TTL, never less than one.
-//     [Store.Lifetime] has the times of a healthy cluster.
+//   - Each change of etcd's leader starts the lives of all leases anew, longer by
+//     an election timeout: failover takes longer then, and never less than the
+//     TTL. [Store.Lifetime] has the times of a cluster without such changes.
 //   - Tokens are revisions. A cluster that was restored from a snapshot goes
 //     back to the snapshot's revision, unless it is restored with
 //     --bump-revision and --mark-compacted.
@@ -24,9 +24,9 @@
 //     on, as a proxy in between may answer for itself. Nothing is carried out
 //     twice, since each Txn is conditional. Create and a takeover recognise
 //     their own record by its lease. A published value, a hand-over or a delete
-//     is reported as [kv.ErrStale] then, although it was carried out. Config's
-//     MaxUnaryRetries = 1 turns that off, and the renewal of expired
-//     authentication tokens as well.
+//     is reported as [kv.ErrStale] then, although it was carried out. The
+//     client's Config.MaxUnaryRetries = 1 ends that, and makes a call fail
+//     whenever an authentication token has expired.
 //
 // # Records
 //
@@ -55,11 +55,12 @@
 //
 // # Requirements
 //
-// etcd 3.4 or later. Versions before 3.4.38, 3.5.23 and 3.6.5 may answer that a
-// lease is alive which is being revoked; before 3.5.13, a leader that was
-// deposed may. The look that follows each keep-alive is not fooled by either. If
-// authentication protects the keys, take 3.5.30, 3.6.11 or later: before, users
-// without permission could meddle with leases.
+// etcd 3.6.5 or later, or 3.5.23, or 3.4.38; tested with 3.6.5. Servers before
+// those may confirm a keep-alive of a lease that they are about to revoke, and
+// the ones before 3.5.13 do so after they were deposed as leaders. The record is
+// still there when it is looked at, and fades before its time. If authentication
+// protects the keys, take 3.6.11 or 3.5.30: before, users without permission
+// could meddle with leases.
 //
 // The user needs the permission readwrite on the prefix. Where users log in with
 // a password, the client logs in anew for each keep-alive and each stream of
@@ -90,9 +91,9 @@
 //	Get              1: read
 //	Watch            2 to begin with
 //
-// An idle watch sends three messages each Backstop, a minute: a read, and an end
-// and a beginning on the stream. All watches of a client share one stream, and a
-// change is pushed to each. A lease costs the servers some memory and nothing
-// else. Each Create or takeover whose reply is lost leaves a lease for one TTL,
-// and so does a safe that is taken over.
+// An idle watch sends three messages each Backstop, which is a minute: a read,
+// and an end and a beginning on the stream. All watches of a client share one
+// stream, and a change is pushed to each. A Create or takeover whose reply was
+// lost, and a safe that was taken over or handed over, each leave a lease that
+// nobody keeps alive and that lasts for one TTL.
 package etcdkv
