@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNotEmpty is what a rename returns onto a folder that is not empty.
-const errNotEmpty = unix.ENOTEMPTY
-
 // sinceBoot reads CLOCK_MONOTONIC, which counts time asleep on this system and
 // cannot be set.
 func sinceBoot() (time.Duration, error) {

@@ -11,9 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errNotEmpty is what a rename returns onto a folder that is not empty.
-const errNotEmpty = unix.ENOTEMPTY
-
 // sinceBoot reads CLOCK_BOOTTIME, which counts time asleep and cannot be set.
 func sinceBoot() (time.Duration, error) {
 	var t unix.Timespec

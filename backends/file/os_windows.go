@@ -7,8 +7,14 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// errNotEmpty is what a rename returns onto a folder that is there.
-const errNotEmpty = windows.ERROR_ACCESS_DENIED
+const (
+	errNotEmpty = windows.ERROR_ACCESS_DENIED // a rename onto a folder
+	errNotDir   = windows.ERROR_DIRECTORY
+	errLoop     = windows.ERROR_CANT_RESOLVE_FILENAME
+)
+
+// feelFlag opens a life file.
+const feelFlag = os.O_RDONLY
 
 // sinceBoot reads the tick count, which counts time asleep and cannot be set.
 func sinceBoot() (time.Duration, error) { return windows.DurationSinceBoot(), nil }

@@ -33,10 +33,16 @@ func (f folder) queue(ctx context.Context) (leave func() error, err error) {
 		return lock.Close, nil
 	case ended(ctx) != nil:
 		return nil, ended(ctx)
-	case wait.Err() != nil, errors.Is(err, fs.ErrNotExist):
+	case wait.Err() != nil, isNoFolder(err):
 		return func() error { return nil }, nil
 	}
 	return nil, err
+}
+
+// isNoFolder reports whether there is nothing to queue up at: no folder yet, or
+// something else has its name.
+func isNoFolder(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir) || errors.Is(err, errLoop)
 }
 
 // isTaken reports whether a folder could not be renamed because the name is

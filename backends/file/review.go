@@ -70,7 +70,7 @@ func (s *Store) settle(l *life) error {
 			delete(l.holds, h)
 			continue
 		}
-		l.holds[h] = cur.page.Deadline
+		l.holds[h] = max(cur.page.Deadline, now+retry) // the clock may be another
 	}
 	if len(l.holds) == 0 {
 		return s.release(l)

@@ -1,0 +1,248 @@
+package filekv_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/stretchr/testify/require"
+
+	filekv "github.com/electkv/election/backends/file"
+	"github.com/electkv/election/kv"
+)
+
+// lastPage returns the path of a safe's last page.
+func lastPage(t testing.TB, s *filekv.Store, name string) string {
+	t.Helper()
+	pages := files(t, s.Folder(name))
+	require.NotEmpty(t, pages)
+	return filepath.Join(s.Folder(name), pages[len(pages)-1])
+}
+
+// edit changes the last page of a safe in place.
+func edit(t testing.TB, s *filekv.Store, name, old, new string) {
+	t.Helper()
+	path := lastPage(t, s, name)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(text), old)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), old, new, 1)), 0o600))
+}
+
+// bootID returns the id of this boot.
+func bootID(t testing.TB) string {
+	t.Helper()
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	require.NoError(t, err)
+	return strings.TrimSpace(string(id))
+}
+
+const otherBoot = "00000000-0000-4000-8000-000000000000"
+
+func TestARestartOfTheHostVacatesEverySafe(t *testing.T) {
+	for name, after := range map[string]func(s *filekv.Store, rec kv.Record) error{
+		"the life file is there": func(s *filekv.Store, rec kv.Record) error {
+			path := filepath.Join(s.Lives(), rec.Lease)
+			if err := os.Remove(path); err != nil { // the one that is locked
+				return err
+			}
+			return os.WriteFile(path, nil, 0o600)
+		},
+		"the life file is gone": func(s *filekv.Store, rec kv.Record) error {
+			return os.Remove(filepath.Join(s.Lives(), rec.Lease))
+		},
+		"the page is torn": func(s *filekv.Store, rec kv.Record) error {
+			if err := os.Remove(filepath.Join(s.Lives(), rec.Lease)); err != nil {
+				return err
+			}
+			path := lastPage(t, s, "n")
+			info, err := os.Stat(path)
+			if err != nil {
+				return err
+			}
+			return os.Truncate(path, info.Size()/2+20)
+		},
+		"the page is empty": func(s *filekv.Store, _ kv.Record) error {
+			return os.Truncate(lastPage(t, s, "n"), 0)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			rec, err := s.Create(t.Context(), "n", signed(ample))
+			require.NoError(t, err)
+			edit(t, s, "n", bootID(t), otherBoot)
+			require.NoError(t, after(s, rec))
+			_, err = s.Get(t.Context(), "n")
+			require.ErrorIs(t, err, kv.ErrVacant)
+			_, err = s.Refresh(t.Context(), "n", rec)
+			require.ErrorIs(t, err, kv.ErrStale)
+			next, err := s.Create(t.Context(), "n", signed(ample))
+			require.NoError(t, err)
+			require.Greater(t, next.Token, rec.Token)
+		})
+	}
+}
+
+// Some containers have a boot id of their own. Their deadlines mean nothing to
+// us, but a lock is a lock.
+func TestARecordByAnotherClockIsLiveAsLongAsItsProcess(t *testing.T) {
+	const ttl = 200 * time.Millisecond
+	s := open(t, t.TempDir())
+	holder := start(t, command(t, "inherit", filepath.Dir(s.Lives()), "n", ttl))
+	heir, err := strconv.Atoi(holder.says("inherited by"))
+	require.NoError(t, err)
+	defer syscall.Kill(heir, syscall.SIGKILL)
+	edit(t, s, "n", bootID(t), otherBoot)
+	time.Sleep(2 * ttl)
+	_, err = s.Create(t.Context(), "n", signed(ample))
+	require.ErrorIs(t, err, kv.ErrHeld)
+
+	holder.signal(syscall.SIGKILL)
+	require.NoError(t, syscall.Kill(heir, syscall.SIGKILL))
+	vacated(t, s, "n", time.Now())
+}
+
+func TestARecordWhoseLifeFileWasRemovedLivesByItsDeadline(t *testing.T) {
+	const ttl = time.Second
+	dir := t.TempDir()
+	s, other := open(t, dir), open(t, dir)
+	rec, err := s.Create(t.Context(), "n", signed(ttl))
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(filepath.Join(s.Lives(), rec.Lease)))
+	began := time.Now()
+	_, err = s.Refresh(t.Context(), "n", rec)
+	require.NoError(t, err)
+	_, err = other.Create(t.Context(), "n", signed(ttl))
+	require.ErrorIs(t, err, kv.ErrHeld)
+	require.GreaterOrEqual(t, vacated(t, other, "n", began), ttl)
+}
+
+func TestTokensGrowWhenTheFolderWasRemoved(t *testing.T) {
+	s := open(t, t.TempDir())
+	var last uint64
+	for range 20 {
+		rec, err := s.Create(t.Context(), "n", signed(ample))
+		require.NoError(t, err)
+		require.Greater(t, rec.Token, last)
+		last = rec.Token
+		require.NoError(t, os.RemoveAll(s.Folder("n")))
+		_, err = s.Refresh(t.Context(), "n", rec)
+		require.ErrorIs(t, err, kv.ErrStale)
+	}
+}
+
+func TestWhatIsNotOursIsForeignAndStays(t *testing.T) {
+	for what, put := range map[string]func(folder, page string) error{
+		"a page of rubbish": func(_, page string) error { return os.WriteFile(page, []byte("rubbish"), 0o600) },
+		"a page of another safe": func(_, page string) error {
+			return os.WriteFile(page, []byte(`{"filekv":1,"clock":"c","deadline_ns":1,"life":"AAAAAAAAAAAAAAAAAAAAAAAAAA","name":"other"}`+"\n{}\n"), 0o600)
+		},
+		"a page from the future": func(_, page string) error {
+			return os.WriteFile(page, []byte(`{"filekv":2,"clock":"c","deadline_ns":1,"life":"AAAAAAAAAAAAAAAAAAAAAAAAAA","name":"n"}`+"\n{}\n"), 0o600)
+		},
+		"a page with a path for a life file": func(_, page string) error {
+			return os.WriteFile(page, []byte(`{"filekv":1,"clock":"c","deadline_ns":1,"life":"../../../../../etc/passwd","name":"n"}`+"\n{}\n"), 0o600)
+		},
+		"a large page":       func(_, page string) error { return os.WriteFile(page, make([]byte, 2<<20), 0o600) },
+		"a folder as a page": func(_, page string) error { return os.Mkdir(page, 0o700) },
+		"a link as a page":   func(_, page string) error { return os.Symlink("/etc/hostname", page) },
+		"a pipe as a page":   func(_, page string) error { return syscall.Mkfifo(page, 0o600) },
+		"a pipe for the folder": func(folder, _ string) error {
+			return firstErr(os.RemoveAll(folder), func() error { return syscall.Mkfifo(folder, 0o600) })
+		},
+		"a link for the folder": func(folder, _ string) error {
+			return firstErr(os.Rename(folder, folder+"~"), func() error { return os.Symlink(folder+"~", folder) })
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			rec, err := s.Create(t.Context(), "n", signed(ample))
+			require.NoError(t, err)
+			require.NoError(t, put(s.Folder("n"), filepath.Join(s.Folder("n"), "03999999999999999999")))
+			got, err := s.Get(t.Context(), "n")
+			require.NoError(t, err)
+			require.True(t, got.Foreign && got.Permanent, "%.200v", got)
+			for range 2 {
+				_, err = s.Create(t.Context(), "n", signed(ample))
+				require.ErrorIs(t, err, kv.ErrHeld)
+				_, err = s.Refresh(t.Context(), "n", rec)
+				require.ErrorIs(t, err, kv.ErrStale)
+				require.ErrorIs(t, s.Delete(t.Context(), "n", rec), kv.ErrStale)
+				_, err = s.Swap(t.Context(), "n", rec, signed(ample))
+				require.ErrorIs(t, err, kv.ErrStale)
+			}
+			again, err := s.Get(t.Context(), "n")
+			require.NoError(t, err)
+			require.Equal(t, got, again)
+		})
+	}
+}
+
+func TestAPageThatWasTornByHandIsForeign(t *testing.T) {
+	s := open(t, t.TempDir())
+	_, err := s.Create(t.Context(), "n", signed(ample))
+	require.NoError(t, err)
+	edit(t, s, "n", "}\n{", "}\n")
+	rec, err := s.Get(t.Context(), "n")
+	require.NoError(t, err)
+	require.True(t, rec.Foreign)
+}
+
+// The lock of the folder keeps order, nothing more.
+func TestNobodyIsKeptOutByAWriterThatIsStuck(t *testing.T) {
+	s := open(t, t.TempDir())
+	rec, err := s.Create(t.Context(), "n", signed(ample))
+	require.NoError(t, err)
+	stuck := flock.New(s.Folder("n"), flock.SetFlag(os.O_RDONLY))
+	ok, err := stuck.TryLock()
+	require.NoError(t, err)
+	require.True(t, ok)
+	defer stuck.Close()
+
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err = s.Refresh(short, "n", rec)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+
+	began := time.Now()
+	_, err = s.Refresh(t.Context(), "n", rec)
+	require.NoError(t, err)
+	require.NoError(t, s.Delete(t.Context(), "n", rec))
+	_, err = s.Create(t.Context(), "n", signed(ample))
+	require.NoError(t, err)
+	require.Less(t, time.Since(began), patience)
+}
+
+func TestAStoreThatIsRemovedSaysSo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := open(t, dir)
+	rec, err := s.Create(t.Context(), "n", signed(ample))
+	require.NoError(t, err)
+	var last error
+	for got, err := range s.Watch(t.Context(), "n") {
+		if err == nil {
+			require.Equal(t, rec, got)
+			require.NoError(t, os.RemoveAll(dir))
+		}
+		last = err // a vacancy in between is true
+	}
+	require.ErrorIs(t, last, os.ErrNotExist)
+	_, err = s.Get(t.Context(), "n")
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NotErrorIs(t, err, kv.ErrVacant)
+	_, err = s.Create(t.Context(), "n", signed(ample))
+	require.ErrorIs(t, err, os.ErrNotExist)
+}
+
+func firstErr(err error, then func() error) error {
+	if err != nil {
+		return err
+	}
+	return then()
+}

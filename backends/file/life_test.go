@@ -1,0 +1,139 @@
+package filekv
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
+)
+
+const long = time.Hour
+
+func pair(t *testing.T) (s, other *Store) {
+	t.Helper()
+	dir := t.TempDir()
+	s, err := New(dir)
+	require.NoError(t, err)
+	other, err = New(dir)
+	require.NoError(t, err)
+	return s, other
+}
+
+func (s *Store) hasLife() bool {
+	s.lifeMu.Lock()
+	defer s.lifeMu.Unlock()
+	return s.life != nil
+}
+
+func (s *Store) lifeFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir(s.lives())
+	require.NoError(t, err)
+	return len(entries)
+}
+
+func TestALifeIsGivenUpAfterItsLastRecord(t *testing.T) {
+	s, _ := pair(t)
+	var recs []kv.Record
+	for _, name := range []string{"a", "b", "c"} {
+		rec, err := s.Create(t.Context(), name, kv.Record{Signature: "s", TTL: long})
+		require.NoError(t, err)
+		recs = append(recs, rec)
+	}
+	require.Equal(t, recs[0].Lease, recs[2].Lease, "records share a life")
+	require.NoError(t, s.Delete(t.Context(), "a", recs[0]))
+	require.NoError(t, s.Delete(t.Context(), "b", recs[1]))
+	require.True(t, s.hasLife())
+	require.NoError(t, s.Delete(t.Context(), "c", recs[2]))
+	require.False(t, s.hasLife())
+	require.Zero(t, s.lifeFiles(t))
+}
+
+func TestALifeIsGivenUpWhenItsLastRecordHasFaded(t *testing.T) {
+	s, _ := pair(t)
+	_, err := s.Create(t.Context(), "a", kv.Record{Signature: "s", TTL: 100 * time.Millisecond})
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "b", kv.Record{Signature: "s", TTL: 300 * time.Millisecond})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return !s.hasLife() }, 20*time.Second, 10*time.Millisecond)
+	require.Zero(t, s.lifeFiles(t))
+}
+
+func TestALifeLastsAsLongAsSomebodyRefreshesItsRecord(t *testing.T) {
+	const ttl = 400 * time.Millisecond
+	s, other := pair(t)
+	rec, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: ttl})
+	require.NoError(t, err)
+	for began := time.Now(); time.Since(began) < 4*ttl; time.Sleep(ttl / 8) {
+		_, err := other.Refresh(t.Context(), "n", rec)
+		require.NoError(t, err)
+	}
+	require.True(t, s.hasLife())
+	require.Eventually(t, func() bool { return !s.hasLife() }, 20*time.Second, 10*time.Millisecond)
+}
+
+func TestALifeLastsForASafeThatWasHandedOverToIt(t *testing.T) {
+	heir, leader := pair(t)
+	second, err := heir.Create(t.Context(), "second", kv.Record{Signature: "heir", TTL: long})
+	require.NoError(t, err)
+	old, err := leader.Create(t.Context(), "first", kv.Record{Signature: "leader", TTL: long})
+	require.NoError(t, err)
+	first, err := leader.Swap(t.Context(), "first", old, second)
+	require.NoError(t, err)
+	require.False(t, leader.hasLife(), "it backs nothing any more")
+	require.NoError(t, heir.Delete(t.Context(), "second", second))
+	got, err := leader.Get(t.Context(), "first")
+	require.NoError(t, err)
+	require.Equal(t, first, got)
+	require.NoError(t, heir.Delete(t.Context(), "first", first))
+	require.Zero(t, heir.lifeFiles(t))
+}
+
+func TestACreateThatFindsTheSafeHeldNeedsNoLife(t *testing.T) {
+	s, other := pair(t)
+	_, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: long})
+	require.NoError(t, err)
+	_, err = other.Create(t.Context(), "n", kv.Record{Signature: "o", TTL: long})
+	require.ErrorIs(t, err, kv.ErrHeld)
+	require.False(t, other.hasLife())
+}
+
+func TestOldRemainsOfTheDeadAreCleanedUpAndTheLivingSpared(t *testing.T) {
+	s, other := pair(t)
+	living, err := other.Create(t.Context(), "n", kv.Record{Signature: "o", TTL: long})
+	require.NoError(t, err)
+	dead, fresh := filepath.Join(s.lives(), "DEAD"), filepath.Join(s.lives(), "FRESH")
+	temp := filepath.Join(s.dir, "temps", "T")
+	require.NoError(t, os.WriteFile(dead, nil, 0o600))
+	require.NoError(t, os.WriteFile(fresh, nil, 0o600))
+	require.NoError(t, os.Mkdir(temp, 0o700))
+	old := time.Now().Add(-2 * garbage)
+	for _, path := range []string{dead, temp, filepath.Join(s.lives(), living.Lease)} {
+		require.NoError(t, os.Chtimes(path, old, old))
+	}
+	_, err = s.Create(t.Context(), "m", kv.Record{Signature: "s", TTL: long})
+	require.NoError(t, err)
+	require.NoFileExists(t, dead)
+	require.NoDirExists(t, temp)
+	require.FileExists(t, fresh)
+	_, err = s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: long})
+	require.ErrorIs(t, err, kv.ErrHeld)
+
+	_, err = other.Refresh(t.Context(), "n", living)
+	require.NoError(t, err)
+	info, err := os.Stat(filepath.Join(s.lives(), living.Lease))
+	require.NoError(t, err)
+	require.Less(t, time.Since(info.ModTime()), garbage, "a refresh makes the life file young")
+}
+
+func TestARecordThatFadesJustBeforeTheWriteIsNotBroughtBack(t *testing.T) {
+	s, _ := pair(t)
+	now, err := sinceBoot()
+	require.NoError(t, err)
+	require.ErrorIs(t, s.still(t.Context(), now), kv.ErrStale)
+	require.NoError(t, s.still(t.Context(), now+long))
+}
