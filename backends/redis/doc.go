@@ -59,8 +59,8 @@
 //
 // In a cluster both keys are in one slot. Names that end in ":election-fence",
 // and names in which a } closes no hash tag ("a}b", "{}"), are refused with
-// [kv.ErrInvalid]. A counter that holds no number is left
-// alone, and makes creates and swaps fail with an error that names the key.
+// [kv.ErrInvalid]. A counter that holds no number is left alone, and makes
+// creates and swaps fail with an error that names the key.
 //
 // Every name that a record was ever created under leaves a counter behind, about
 // 100 bytes and the name. If there are many short-lived names, delete the
@@ -108,21 +108,21 @@
 // A watch looks (one EVALSHA) at its beginning, when its subscription stands,
 // after each hint, when the record's expiry is due (within 21 ms after it), and
 // at intervals of at most Options.Backstop (5 s), at most 1 s for foreign and
-// permanent records. A waiter on a record that is refreshed so costs about one
-// look a TTL, or every four to five seconds if the TTL is longer. Those who wait for the same
-// expiry look at moments spread over 20 ms. No watch looks more often than every
-// 10 ms, whatever it is told.
+// permanent records. So a waiter on a record that is refreshed costs about one
+// look a TTL, or one every four to five seconds if the TTL is longer. Those who
+// wait for the same expiry look at moments spread over 20 ms. No watch looks more
+// often than every 10 ms, whatever it is told.
 //
 // Hints come from the scripts, which publish each change, at once; and from
 // keyspace events where the server's notify-keyspace-events has them ("Kg$xe"
-// will do), for what other programs do. Neither is needed, and the setting is never changed.
-// Without events, another program's DEL or SET is seen at the next look, by the
-// intervals above; expiry never depends on events, which were seen 39 s late. In
-// a cluster, a node tells of its own keys alone, so that events are heard for
-// some keys only.
+// will do), for what other programs do. Neither is needed, and the setting is
+// never changed. Without events, another program's DEL or SET is seen at the next
+// look, by the intervals above; expiry never depends on events, which were seen
+// 39 s late. In a cluster, a node tells of its own keys alone, so that events are
+// heard for some keys only.
 //
 // All watches of a Store share one connection for their subscriptions, pinged
-// every 10 s, outside the client's pool; it lasts as long as anybody watches.
+// every 5 s, outside the client's pool; it lasts as long as anybody watches.
 //
 // A handover is one EVALSHA of the leader, and for each waiter a look and
 // perhaps a create.

@@ -85,7 +85,10 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 	if err != nil {
 		return kv.Record{}, err
 	}
-	if err := errors.Join(checkOwn(name, old), checkNew(name, next)); err != nil {
+	if err := checkOwn(name, old); err != nil {
+		return kv.Record{}, err
+	}
+	if err := checkNew(name, next); err != nil {
 		return kv.Record{}, err
 	}
 	publish := next.Signature == old.Signature

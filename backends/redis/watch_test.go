@@ -3,9 +3,11 @@ package rediskv_test
 import (
 	"context"
 	"errors"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -202,6 +204,38 @@ func TestAWatchSurvivesTheLossOfItsSubscription(t *testing.T) {
 		b.subscribed(2)
 		b.settled()
 	}
+}
+
+// The connection that brings the hints goes silent and stays open, as behind a
+// firewall that has forgotten it. All else works.
+func TestAWatchNoticesThatItsSubscriptionIsDeaf(t *testing.T) {
+	t.Parallel() // it mostly waits
+	server := testenv.StartRedis(t)
+	b := newBench(t, server.Addr())
+	proxy := testenv.NewProxy(t, server.Addr())
+	var detour atomic.Bool
+	store := rediskv.New(b.client(&redis.Options{Dialer: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		addr := server.Addr()
+		if detour.Load() {
+			addr = proxy.Addr()
+		}
+		return new(net.Dialer).DialContext(ctx, network, addr)
+	}}), &rediskv.Options{Backstop: time.Hour})
+	name := b.name()
+	rec, err := store.Create(b.ctx, name, b.signed(time.Hour))
+	require.NoError(t, err)
+	detour.Store(true)
+	seen, _ := b.watch(store, name)
+	require.Equal(t, rec, b.next(seen, slack).rec)
+	b.subscribed(2)
+	b.settled()
+	detour.Store(false)
+
+	proxy.BlackHole()
+	start := time.Now()
+	require.NoError(t, b.store.Delete(b.ctx, name, rec))
+	b.seesVacancy(seen, 20*time.Second+slack)
+	t.Logf("seen after %v", time.Since(start))
 }
 
 func TestAWatchWorksWithoutTheRightToSubscribe(t *testing.T) {

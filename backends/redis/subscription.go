@@ -1,0 +1,158 @@
+package rediskv
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// The connection is pinged this often, and given up as deaf if nothing was
+	// heard from it for a few pings.
+	pingEvery = 5 * time.Second
+	deafAfter = 3 * pingEvery
+
+	// The pause before another connection is tried grows from one to the other.
+	minReconnect = 100 * time.Millisecond
+	maxReconnect = 10 * time.Second
+)
+
+// listening is one stretch of time with somebody to hand hints to.
+type listening struct {
+	changed chan struct{} // tells of keys that came or went
+	stop    context.CancelFunc
+	done    chan struct{}
+}
+
+// listen starts to hand out hints.
+func (h *hub) listen() *listening {
+	ctx, stop := context.WithCancel(context.Background())
+	l := &listening{changed: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		h.keepListening(ctx, l.changed)
+	}()
+	return l
+}
+
+// keepListening makes one connection after the other. A server that refuses
+// keyspace events is not asked for them again; one that refuses everything is
+// asked seldom.
+func (h *hub) keepListening(ctx context.Context, changed <-chan struct{}) {
+	withEvents, pause := true, minReconnect
+	for ctx.Err() == nil {
+		heard, err := h.connect(ctx, changed, withEvents)
+		if redis.HasErrorPrefix(err, "NOPERM") {
+			withEvents = false
+		}
+		if pause = min(2*pause, maxReconnect); heard {
+			pause = minReconnect
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// connect hands out hints from one connection until that fails or ctx ends. It
+// reports whether a subscription stood.
+func (h *hub) connect(ctx context.Context, changed <-chan struct{}, withEvents bool) (heard bool, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	sub := h.client.Subscribe(ctx)
+	var tuner sync.WaitGroup
+	tuner.Go(func() {
+		defer sub.Close() // ends the reading below
+		h.tune(ctx, sub, changed, withEvents)
+	})
+	defer tuner.Wait()
+	defer cancel()
+	for {
+		msg, err := sub.ReceiveTimeout(ctx, deafAfter)
+		if err != nil {
+			return heard, err
+		}
+		switch msg := msg.(type) {
+		case *redis.Subscription:
+			heard = true
+			if msg.Kind == "subscribe" { // now, or anew: something may have been missed
+				h.hand(msg.Channel)
+			}
+		case *redis.Message:
+			if !h.isRefresh(msg) {
+				h.hand(msg.Channel)
+			}
+		}
+	}
+}
+
+// isRefresh tells the events apart that a leader causes all the time.
+func (h *hub) isRefresh(msg *redis.Message) bool {
+	return msg.Payload == "expire" && strings.HasPrefix(msg.Channel, h.events)
+}
+
+// tune keeps the subscriptions of one connection as the watches want them, and
+// the connection busy enough to be found deaf. It ends with ctx, or when it
+// cannot write.
+func (h *hub) tune(ctx context.Context, sub *redis.PubSub, changed <-chan struct{}, withEvents bool) {
+	prefixes := []string{hintPrefix}
+	if withEvents {
+		prefixes = append(prefixes, h.events)
+	}
+	ping := time.NewTicker(pingEvery)
+	defer ping.Stop()
+	tuned := make(map[string]bool)
+	for {
+		add, drop := h.retune(tuned)
+		for _, prefix := range prefixes { // each by itself: one may be refused
+			if each(ctx, add, prefix, sub.Subscribe) != nil || each(ctx, drop, prefix, sub.Unsubscribe) != nil {
+				return
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		case <-ping.C:
+			if sub.Ping(ctx) != nil {
+				return
+			}
+		}
+	}
+}
+
+// retune makes tuned the set of keys that are watched, and returns what changed.
+func (h *hub) retune(tuned map[string]bool) (add, drop []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key := range h.ears {
+		if !tuned[key] {
+			tuned[key] = true
+			add = append(add, key)
+		}
+	}
+	for key := range tuned {
+		if h.ears[key] == nil {
+			delete(tuned, key)
+			drop = append(drop, key)
+		}
+	}
+	return add, drop
+}
+
+// each sends one command for the channels of all the keys, if there are any.
+func each(ctx context.Context, keys []string, prefix string, send func(context.Context, ...string) error) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	channels := make([]string, len(keys))
+	for i, key := range keys {
+		channels[i] = prefix + key
+	}
+	return send(ctx, channels...)
+}
