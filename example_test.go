@@ -1,0 +1,137 @@
+package election_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+)
+
+// Run campaigns, calls the function while it leads, and resigns when that
+// returns.
+func ExampleCandidate_Run() {
+	store := memkv.New()
+	candidate, err := election.New(store, "billing", &election.Options{ID: "web-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	err = candidate.Run(context.Background(), func(ctx context.Context, term *election.Term) error {
+		leader, err := election.Current(ctx, store, "billing")
+		fmt.Println(leader.ID, "leads:", leader.Token == term.Token())
+		return err
+	})
+	fmt.Println("work done:", err)
+
+	_, err = election.Current(context.Background(), store, "billing")
+	fmt.Println(err)
+	// Output:
+	// web-1 leads: true
+	// work done: <nil>
+	// election: nobody leads
+}
+
+// When Run's context ends, the function is told to stop, and the safe is freed
+// when it has.
+func ExampleCandidate_Run_shutdown() {
+	candidate, err := election.New(memkv.New(), "billing", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	err = candidate.Run(ctx, func(ctx context.Context, term *election.Term) error {
+		stop(errors.New("SIGTERM"))
+		<-ctx.Done()
+		fmt.Println("stopping because of", context.Cause(ctx), "while the lease is kept:", term.Err() == nil)
+		return nil
+	})
+	fmt.Println(err)
+	// Output:
+	// stopping because of SIGTERM while the lease is kept: true
+	// SIGTERM
+}
+
+// Campaign is for programs that want the term in hand.
+func ExampleCandidate_Campaign() {
+	store := memkv.New()
+	candidate, err := election.New(store, "billing", &election.Options{ID: "web-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	term, err := candidate.Campaign(ctx) // ctx bounds the campaign, not the term
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := term.Proclaim(ctx, "10.0.0.1:8080"); err != nil {
+		fmt.Println(err)
+	}
+	leader, err := election.Current(ctx, store, "billing")
+	fmt.Println(leader.ID, leader.Value, err)
+
+	fmt.Println(term.Resign(ctx)) // when the work has stopped
+	fmt.Println(term.Err())
+	// Output:
+	// web-1 10.0.0.1:8080 <nil>
+	// <nil>
+	// election: resigned
+}
+
+// Notify is for programs that start and stop their work from two places.
+func ExampleCandidate_Notify() {
+	candidate, err := election.New(memkv.New(), "billing", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	err = candidate.Notify(ctx, election.Callbacks{
+		OnElected: func(_ context.Context, _ *election.Term) {
+			fmt.Println("start")
+			stop(errors.New("SIGTERM"))
+		},
+		OnDefeated: func(cause error) { fmt.Println("stop:", cause) },
+	})
+	fmt.Println(err)
+	// Output:
+	// start
+	// stop: SIGTERM
+	// SIGTERM
+}
+
+// Watch yields the present leader and then each change; while nobody leads it
+// yields ErrNoLeader and goes on.
+func ExampleWatch() {
+	store := memkv.New()
+	candidate, err := election.New(store, "billing", &election.Options{ID: "web-1", Value: "10.0.0.1:8080"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+	for leader, err := range election.Watch(ctx, store, "billing") {
+		if errors.Is(err, election.ErrNoLeader) {
+			fmt.Println("nobody leads")
+			if _, err := candidate.Campaign(ctx); err != nil {
+				fmt.Println(err)
+			}
+			continue
+		}
+		if err != nil {
+			fmt.Println(err) // the end; watch anew
+			break
+		}
+		fmt.Println(leader.ID, "at", leader.Value)
+		break
+	}
+	// Output:
+	// nobody leads
+	// web-1 at 10.0.0.1:8080
+}
