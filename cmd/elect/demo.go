@@ -98,6 +98,7 @@ func runDemo(ctx context.Context, s *settings, ttl time.Duration, out, progress 
 		Tell:    view.tell,
 	}
 	history, err := stage.Play(ctx)
+	err = errors.Join(err, store.Forget(name))
 	if ctx.Err() != nil {
 		return exit{status: statusSignal + int(syscall.SIGINT), err: errors.New("interrupted; all processes and records of the demo are gone")}
 	}

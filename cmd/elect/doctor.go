@@ -1,5 +1,85 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
 
-func newDoctor(s *settings) *cobra.Command { return &cobra.Command{Use: "doctor"} }
+	"github.com/spf13/cobra"
+
+	"github.com/electkv/election/cmd/elect/internal/doctor"
+)
+
+const doctorLong = `Say what the store can and cannot promise, and why.
+
+Doctor writes a record under a name of its own, refreshes and removes it, and
+looks at what the server tells of itself. Each finding is OK, WARN (a limit to
+know about) or FAIL (elections do not work here). With -o json each line is an
+object with level, subject, found, why and advice.
+
+Exit status: 0, or 1 if anything is FAIL; 125 if elect failed.`
+
+func newDoctor(s *settings) *cobra.Command {
+	var out format
+	var ttl time.Duration
+	cmd := &cobra.Command{
+		Use:   "doctor [flags]",
+		Short: "Say what the store can and cannot promise",
+		Long:  doctorLong,
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			store, err := s.open()
+			if err != nil {
+				return err
+			}
+			defer store.Close()
+			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			findings := doctor.Examine(ctx, store, ttl)
+			if ctx.Err() != nil {
+				return errors.New("interrupted")
+			}
+			if out == asText {
+				fmt.Fprintf(cmd.OutOrStdout(), "%v, TTL %v\n\n", store.Address, ttl)
+			}
+			return printFindings(cmd.OutOrStdout(), out, findings)
+		},
+	}
+	outputFlag(cmd, &out)
+	cmd.Flags().DurationVar(&ttl, "ttl", 15*time.Second, "the TTL that is meant to be used")
+	complete(cmd, "ttl", cobra.ShellCompDirectiveNoFileComp)
+	return cmd
+}
+
+// printFindings writes the findings; its error says that one is FAIL.
+func printFindings(out io.Writer, f format, findings []doctor.Finding) error {
+	var verdict error
+	for _, found := range findings {
+		if found.Level == doctor.Fail {
+			verdict = exit{status: statusNo}
+		}
+		if err := printFinding(out, f, found); err != nil {
+			return err
+		}
+	}
+	return verdict
+}
+
+func printFinding(out io.Writer, f format, found doctor.Finding) error {
+	if f == asJSON {
+		return jsonLine(out, found)
+	}
+	_, err := fmt.Fprintf(out, "%-4s  %s: %s\n", found.Level, found.Subject, oneLine(errors.New(found.Found)))
+	if err == nil && found.Why != "" {
+		_, err = fmt.Fprintf(out, "      why: %s\n", found.Why)
+	}
+	if err == nil && found.Advice != "" {
+		_, err = fmt.Fprintf(out, "      do:  %s\n", found.Advice)
+	}
+	return err
+}

@@ -4,7 +4,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
@@ -46,7 +46,7 @@ func playRole(args []string) (status int, ok bool) {
 // URL of the store in the environment, where nobody reads a password.
 func candidate(args []string) error {
 	if len(args) != 3 {
-		return fmt.Errorf("a candidate is started by elect demo only")
+		return errors.New("a candidate is started by elect demo only")
 	}
 	ttl, err := time.ParseDuration(args[2])
 	if err != nil {
@@ -63,10 +63,10 @@ func candidate(args []string) error {
 	defer store.Close()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the demo closes it, or dies
-		cancel()
+		cancel(errors.New("the demo is over"))
 	}()
 	c := &demo.Candidate{Store: store, Name: args[0], ID: args[1], TTL: ttl, Out: os.Stdout}
 	return c.Run(ctx)

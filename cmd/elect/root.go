@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
@@ -52,6 +53,7 @@ Exit status: 125 if elect itself fails; see each command for the others.`
 
 func newRoot() *cobra.Command {
 	s := &settings{}
+	redis.SetLogger(silence{}) // what is wrong comes back as an error as well
 	root := &cobra.Command{
 		Use:           "elect",
 		Short:         "Choose one leader among processes",
@@ -74,6 +76,12 @@ func newRoot() *cobra.Command {
 	root.AddCommand(processCommands(s)...)
 	return root
 }
+
+// silence is a log of the Redis client that nobody reads.
+type silence struct{}
+
+// Printf drops the line.
+func (silence) Printf(context.Context, string, ...any) {}
 
 // complete sets what a shell offers for a flag.
 func complete(cmd *cobra.Command, flag string, how cobra.ShellCompDirective, values ...string) {

@@ -170,18 +170,25 @@ func successorsInTime(h History) Finding {
 	for _, hit := range h.of("", Killed, Stopped) {
 		next := electedAfter(h, hit)
 		if next == nil {
-			return f.broken("nobody was elected after %s was %s", hit.Who, hit.Kind)
+			return f.broken("nobody was elected after %s was %s", hit.Who, fate(hit))
 		}
 		took := next.At - hit.At
 		if took > bound {
-			return f.broken("%s after %s was %s; at most %s (the store's longest life of a record, and %s for a slow machine)", seconds(took), hit.Who, hit.Kind, seconds(bound), seconds(h.Slack))
+			return f.broken("%s after %s was %s; at most %s (the store's longest life of a record, and %s for a slow machine)", seconds(took), hit.Who, fate(hit), seconds(bound), seconds(h.Slack))
 		}
-		details = append(details, fmt.Sprintf("%s after %s was %s", seconds(took), hit.Who, hit.Kind))
+		details = append(details, fmt.Sprintf("%s after %s was %s", seconds(took), hit.Who, fate(hit)))
 	}
 	if len(details) == 0 {
 		return f.broken("no leader was killed or put to sleep")
 	}
 	return f.kept("%s; TTL %s, the store keeps a record %s at most", strings.Join(details, ", "), seconds(h.TTL), seconds(h.Life))
+}
+
+func fate(hit Event) string {
+	if hit.Kind == Killed {
+		return "killed"
+	}
+	return "put to sleep"
 }
 
 func electedAfter(h History, hit Event) *Event {

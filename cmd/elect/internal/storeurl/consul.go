@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -55,7 +56,7 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 			return nil, err
 		}
 		store := consulkv.New(client, &consulkv.Options{Prefix: prefix, MinTTL: minTTL})
-		return &Store{Store: store, Consul: client}, nil
+		return &Store{Store: store, Consul: client, prefix: prefix}, nil
 	}, nil
 }
 
@@ -104,4 +105,14 @@ func (l *location) minTTL() (time.Duration, error) {
 		return 0, errors.New(`parameter "min-ttl" is not a duration such as 10s`)
 	}
 	return ttl, nil
+}
+
+// forgetConsul removes a key, unless somebody holds it.
+func (s *Store) forgetConsul(ctx context.Context, key string) error {
+	pair, _, err := s.Consul.KV().Get(key, (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx))
+	if err != nil || pair == nil || pair.Session != "" {
+		return err
+	}
+	_, _, err = s.Consul.KV().DeleteCAS(pair, (&api.WriteOptions{}).WithContext(ctx))
+	return err
 }

@@ -59,7 +59,7 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 			return nil, err
 		}
 		store := etcdkv.New(client, &etcdkv.Options{Prefix: prefix})
-		return &Store{Store: store, Etcd: client, closer: client}, nil
+		return &Store{Store: store, Etcd: client, closer: client, prefix: prefix}, nil
 	}, nil
 }
 

@@ -65,7 +65,7 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 	return func() (*Store, error) {
 		client := redis.NewUniversalClient(options)
 		store := rediskv.New(client, &rediskv.Options{Prefix: prefix})
-		return &Store{Store: store, Redis: client, closer: client}, nil
+		return &Store{Store: store, Redis: client, closer: client, prefix: prefix}, nil
 	}, nil
 }
 

@@ -62,6 +62,7 @@ type Store struct {
 	Consul *api.Client
 	Redis  redis.UniversalClient
 
+	prefix string // of the keys
 	closer io.Closer
 	holds  func() []*os.File
 }

@@ -1,0 +1,49 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/hashicorp/consul/api"
+
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+)
+
+func consul(ctx context.Context, store *storeurl.Store) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return append([]Finding{
+		{Level: OK, Subject: "clock", Found: "sessions run on the servers' monotonic clocks"},
+		consulServers(ctx, store.Consul),
+	}, consulAgent(ctx, store.Consul)...)
+}
+
+func consulServers(ctx context.Context, client *api.Client) Finding {
+	peers, err := client.Status().PeersWithQueryOptions((&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return Finding{Level: Warn, Subject: "servers", Found: "unknown: " + err.Error()}
+	}
+	f := Finding{Level: OK, Subject: "servers", Found: fmt.Sprint(len(peers))}
+	if len(peers) < 3 {
+		f.Level, f.Why, f.Advice = Warn, "one lost server stops all elections", "run three or five"
+	}
+	return f
+}
+
+// consulAgent looks at the agent's own settings, which takes the permission
+// agent:read.
+func consulAgent(ctx context.Context, client *api.Client) []Finding {
+	var self struct {
+		Config struct{ Version string }
+		Debug  struct{ SessionTTLMin string } `json:"DebugConfig"`
+	}
+	_, err := client.Raw().Query("/v1/agent/self", &self, (&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return []Finding{{Level: Warn, Subject: "agent", Found: "unknown: " + err.Error(), Advice: "give the token agent:read to learn more"}}
+	}
+	findings := []Finding{{Level: OK, Subject: "agent", Found: "Consul " + self.Config.Version}}
+	if self.Debug.SessionTTLMin != "" && self.Debug.SessionTTLMin != "0s" {
+		findings = append(findings, Finding{Level: OK, Subject: "session_ttl_min", Found: self.Debug.SessionTTLMin + ": no shorter TTL is granted; for one below 10 s say ?min-ttl= in the URL"})
+	}
+	return findings
+}

@@ -1,0 +1,40 @@
+package doctor
+
+import (
+	"context"
+
+	rediskv "github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+)
+
+func redis(ctx context.Context, store *storeurl.Store) []Finding {
+	findings := []Finding{{
+		Warn, "clock", "expiry runs on the server's wall clock",
+		"if it jumps forward, a second leader is elected while the first still trusts its lease",
+		"let the server's clock be slewed, never stepped, and have resources check tokens",
+	}}
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	facts, err := store.Store.(*rediskv.Store).Diagnose(ctx)
+	if err != nil {
+		findings = append(findings, Finding{Level: Warn, Subject: "settings", Found: "unknown: " + err.Error(), Advice: "let this user call INFO and CONFIG GET to learn more"})
+	}
+	for _, fact := range facts {
+		findings = append(findings, redisFact(fact))
+	}
+	return findings
+}
+
+func redisFact(fact rediskv.Finding) Finding {
+	f := Finding{Level: OK, Subject: fact.Setting, Found: fact.Value, Why: fact.Advice}
+	if f.Found == "" {
+		f.Found = "(not set)"
+	}
+	if fact.Node != "" {
+		f.Found += " at " + fact.Node
+	}
+	if fact.Advice != "" {
+		f.Level = Warn
+	}
+	return f
+}

@@ -1,0 +1,35 @@
+package storeurl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Forget removes what the store keeps of a name beyond its last record, so that
+// tokens grow over it: only for a name that was made up for one occasion. The
+// name must be of lower-case letters, digits and "-".
+func (s *Store) Forget(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	key := s.prefix + name
+	var err error
+	switch {
+	case s.Redis != nil: // the counter; see the package documentation of rediskv
+		err = errors.Join(
+			s.Redis.Del(ctx, "{"+key+"}:election-fence").Err(),
+			s.Redis.Del(ctx, key+"::election-fence").Err(),
+		)
+	case s.Consul != nil: // the key, which is left in place
+		err = s.forgetConsul(ctx, key)
+	case s.Dir != "":
+		err = os.RemoveAll(filepath.Join(s.Dir, "safes", name))
+	}
+	if err != nil {
+		return fmt.Errorf("remove what is left of %q: %w", name, err)
+	}
+	return nil
+}
