@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"net"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
@@ -25,19 +27,38 @@ const ttl = time.Second
 // options fit testenv's servers.
 var options = &consulkv.Options{MinTTL: ttl}
 
-// A counter counts the requests that a client sends.
-type counter struct {
+// A wire is what a client sends its requests through.
+type wire struct {
 	next  http.RoundTripper
 	count atomic.Int64
 	total *atomic.Int64 // counts for several clients, if not nil
+
+	mu     sync.Mutex
+	before func(*http.Request) // runs before the next transaction is sent
 }
 
-func (c *counter) RoundTrip(req *http.Request) (*http.Response, error) {
-	c.count.Add(1)
-	if c.total != nil {
-		c.total.Add(1)
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	w.count.Add(1)
+	if w.total != nil {
+		w.total.Add(1)
 	}
-	return c.next.RoundTrip(req)
+	if req.URL.Path == "/v1/txn" {
+		w.mu.Lock()
+		before := w.before
+		w.before = nil
+		w.mu.Unlock()
+		if before != nil {
+			before(req)
+		}
+	}
+	return w.next.RoundTrip(req)
+}
+
+// beforeTxn makes f run once, right before the next transaction is sent.
+func (w *wire) beforeTxn(f func(*http.Request)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before = f
 }
 
 var hosts atomic.Uint32
@@ -57,12 +78,12 @@ func dial(t testing.TB, addr string) *api.Client {
 	return client
 }
 
-func dialCounted(t testing.TB, addr string, config *api.Config) (*api.Client, *counter) {
+func dialCounted(t testing.TB, addr string, config *api.Config) (*api.Client, *wire) {
 	t.Helper()
 	transport := cleanhttp.DefaultPooledTransport()
 	transport.DialContext = (&net.Dialer{LocalAddr: nextHost()}).DialContext
 	t.Cleanup(transport.CloseIdleConnections)
-	requests := &counter{next: transport}
+	requests := &wire{next: transport}
 	if config == nil {
 		config = &api.Config{}
 	}
@@ -119,4 +140,26 @@ func dialEach(addrs []string) (open func(testing.TB) *api.Client, count func() i
 		return client
 	}
 	return open, total.Load
+}
+
+// open returns a store on the shared server, with the client beneath it.
+func open(t testing.TB) (kv.Store, *api.Client, *wire) {
+	t.Helper()
+	client, requests := dialCounted(t, testenv.Consul(t), nil)
+	return consulkv.New(client, options), client, requests
+}
+
+// sessions returns how many sessions were made for the records of a safe and
+// are still there.
+func sessions(t testing.TB, client *api.Client, name string) int {
+	t.Helper()
+	list, _, err := client.Session().List(&api.QueryOptions{RequireConsistent: true})
+	require.NoError(t, err)
+	n := 0
+	for _, s := range list {
+		if s.Name == "election: "+name {
+			n++
+		}
+	}
+	return n
 }

@@ -29,6 +29,9 @@
 // in the servers' memory: one that restarts and then leads has forgotten them.
 // Without checks nothing rests on a lock-delay.
 //
+// A watch may notice a snapshot that an operator restores as late as when it
+// next looks by itself (see Cost): Consul does not tell.
+//
 // # Records
 //
 // A safe is the key with the prefix and the name, as api.Lock and "consul lock"
@@ -68,9 +71,8 @@
 //
 // # Requirements
 //
-// Consul 1.14 or later, which was tested; transactions with the verbs lock,
-// unlock, check-index and check-not-exists have been there since 0.7 and 1.0.
-// Namespaces and partitions of Consul Enterprise have not been tried.
+// Consul 1.14, which is tested, or later. Namespaces and partitions of Consul
+// Enterprise have not been tried.
 //
 // An ACL token needs key:read and key:write for the keys and session:write for
 // the agent's node. A hand-over writes the heir's own key too.

@@ -22,27 +22,31 @@ func (s *Store) watch(ctx context.Context, key string, yield func(kv.Record, err
 		turns pace
 	)
 	for first := true; ; first = false {
-		now, reached, err := s.await(ctx, key, index, s.backstop(last.rec))
+		wait, start := s.backstop(last.rec), time.Now()
+		now, reached, err := s.await(ctx, key, index, wait)
 		if err != nil {
 			return err
 		}
+		early := time.Since(start) < wait
 		if (first || now.rec != last.rec) && !yield(now.rec, now.vacancy()) {
 			return nil
 		}
 		last = now
-		index = following(index, reached)
+		index = following(index, reached, early)
 		if err := sleep(ctx, turns.turn(time.Now())); err != nil {
 			return err
 		}
 	}
 }
 
-// following returns the index to wait at next. An index that went back means
-// that the servers' state was replaced by an older one: waiting for the index
-// from before would miss all changes until then. (Consul's documentation of
-// blocking queries.)
-func following(index, reached uint64) uint64 {
-	if reached < index {
+// following returns the index to wait at after a query that waited at index. It
+// is 0, to begin anew, if the servers' state seems to have been replaced by an
+// older one: to wait at an index from before would miss all changes until then.
+// Either the index has gone back (Consul's documentation of blocking queries),
+// or the query ended early without an index that is new, which is what becomes
+// of one that waits while a snapshot is restored.
+func following(index, reached uint64, early bool) uint64 {
+	if reached < index || reached == index && early {
 		return 0
 	}
 	return reached

@@ -1,0 +1,176 @@
+//go:build unix
+
+package consulkv_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/testenv/install"
+	"github.com/electkv/election/kv"
+)
+
+const rootToken = "b1a9f1f4-3e0c-4f5e-9b57-6f0c5d1c8a11"
+
+// startGuarded starts a server that wants ACL tokens, and returns its address.
+func startGuarded(t *testing.T) string {
+	t.Helper()
+	binary, err := install.Consul.Path(t.Context(), os.Stderr)
+	require.NoError(t, err)
+	ports := freePorts(t, 3)
+	config, err := json.Marshal(map[string]any{
+		"bind_addr": "127.0.0.1",
+		"ports": map[string]int{
+			"http": ports[0], "server": ports[1], "serf_lan": ports[2],
+			"serf_wan": -1, "dns": -1, "grpc": -1, "grpc_tls": -1,
+		},
+		"session_ttl_min": "1s", "log_level": "error",
+		"acl": map[string]any{
+			"enabled": true, "default_policy": "deny",
+			"tokens": map[string]string{"initial_management": rootToken, "agent": rootToken},
+		},
+	})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "consul.json")
+	require.NoError(t, os.WriteFile(file, config, 0o600))
+
+	ctx, stop := context.WithCancel(context.Background())
+	server := exec.CommandContext(ctx, binary, "agent", "-dev", "-config-file", file)
+	var log bytes.Buffer
+	server.Stdout, server.Stderr = &log, &log
+	require.NoError(t, server.Start())
+	t.Cleanup(func() {
+		stop()
+		_ = server.Wait() // it was killed
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	})
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
+}
+
+func freePorts(t *testing.T, n int) []int {
+	t.Helper()
+	ports := make([]int, n)
+	for i := range ports {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer l.Close()
+		ports[i] = l.Addr().(*net.TCPAddr).Port
+	}
+	return ports
+}
+
+// as returns a client with a new token that has the rules.
+func as(t *testing.T, root *api.Client, addr, rules string) (*api.Client, string) {
+	t.Helper()
+	policy, _, err := root.ACL().PolicyCreate(&api.ACLPolicy{Name: newName(), Rules: rules}, nil)
+	require.NoError(t, err)
+	token, _, err := root.ACL().TokenCreate(&api.ACLToken{Policies: []*api.ACLLink{{ID: policy.ID}}}, nil)
+	require.NoError(t, err)
+	client, _ := dialCounted(t, addr, &api.Config{Token: token.SecretID})
+	return client, token.SecretID
+}
+
+func TestADeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T) {
+	addr := startGuarded(t)
+	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	trusted := consulkv.New(root, options)
+	name := newName()
+	var rec kv.Record
+	eventually(t, func() (err error) {
+		rec, err = trusted.Create(t.Context(), name, signed("v", time.Minute))
+		return err
+	})
+
+	for what, rules := range map[string]string{
+		"nothing":           "",
+		"reading":           `key_prefix "" { policy = "read" }`,
+		"keys, no sessions": `key_prefix "" { policy = "write" }`,
+		"sessions, no keys": `session_prefix "" { policy = "write" }`,
+		"reading, sessions": `key_prefix "" { policy = "read" } session_prefix "" { policy = "write" }`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			client, secret := as(t, root, addr, rules)
+			s := consulkv.New(client, options)
+			next := rec
+			next.Value = "changed"
+			other := newName()
+			_, created := s.Create(t.Context(), other, signed("v", time.Minute))
+			changed, published := s.Swap(t.Context(), name, rec, next)
+			if published == nil {
+				rec = changed
+			}
+			_, taken := s.Swap(t.Context(), name, rec, signed("v", time.Minute))
+			_, refreshed := s.Refresh(t.Context(), name, rec)
+			deleted := s.Delete(t.Context(), name, rec)
+			errs := map[string]error{"create": created, "publish": published, "take over": taken, "refresh": refreshed, "delete": deleted}
+			if what == "keys, no sessions" {
+				// It may change the value; deleting the record is half of a delete.
+				require.NoError(t, published)
+				require.ErrorContains(t, deleted, "left to expire")
+				delete(errs, "publish")
+			}
+			if what == "reading, sessions" {
+				require.NoError(t, refreshed, "a refresh writes no key")
+				delete(errs, "refresh")
+			}
+			for op, err := range errs {
+				unknown(t, err)
+				require.Regexp(t, "403|Permission denied", err.Error(), op)
+				require.NotContains(t, err.Error(), secret, op)
+				require.NotContains(t, err.Error(), rootToken, op)
+			}
+			_, err := trusted.Get(t.Context(), other)
+			require.ErrorIs(t, err, kv.ErrVacant)
+			require.Zero(t, sessions(t, root, other))
+			if what == "keys, no sessions" {
+				rec = create(t, trusted, name, signed("v", time.Minute))
+			}
+			got, err := trusted.Refresh(t.Context(), name, rec)
+			require.NoError(t, err)
+			require.Equal(t, rec, got)
+		})
+	}
+}
+
+func TestTheDocumentedPermissionsSuffice(t *testing.T) {
+	addr := startGuarded(t)
+	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	var s kv.Store
+	eventually(t, func() error {
+		_, err := root.Agent().Self()
+		return err
+	})
+	client, _ := as(t, root, addr, `key_prefix "elections/" { policy = "write" } session_prefix "" { policy = "write" }`)
+	s = consulkv.New(client, &consulkv.Options{Prefix: "elections/", MinTTL: ttl})
+	name, heirs := newName(), newName()
+	var rec kv.Record
+	eventually(t, func() (err error) {
+		rec, err = s.Create(t.Context(), name, signed("v", time.Minute))
+		return err
+	})
+	heir := create(t, s, heirs, signed("heir", time.Minute))
+	_, err := s.Refresh(t.Context(), name, rec)
+	require.NoError(t, err)
+	rec, err = s.Swap(t.Context(), name, rec, heir)
+	require.NoError(t, err)
+	require.NoError(t, s.Delete(t.Context(), name, rec))
+	require.NoError(t, s.Delete(t.Context(), heirs, heir))
+	for _, err := range s.Watch(t.Context(), name) {
+		require.ErrorIs(t, err, kv.ErrVacant)
+		break
+	}
+}

@@ -1,0 +1,142 @@
+//go:build unix
+
+package consulkv_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+)
+
+// unknown requires that the error claims no outcome.
+func unknown(t *testing.T, err error) {
+	t.Helper()
+	require.Error(t, err)
+	for _, definite := range []error{kv.ErrVacant, kv.ErrHeld, kv.ErrStale, kv.ErrInvalid} {
+		require.NotErrorIs(t, err, definite)
+	}
+}
+
+func TestEveryOperationOnAPausedServerReturnsWithItsContext(t *testing.T) {
+	server := testenv.StartConsul(t)
+	s := consulkv.New(dial(t, server.Addr()), options)
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Minute))
+	next := rec
+	next.Value = "changed"
+	server.Pause()
+	for what, call := range map[string]func(ctx context.Context) error{
+		"create": func(ctx context.Context) error {
+			_, err := s.Create(ctx, newName(), signed("v", time.Minute))
+			return err
+		},
+		"publish": func(ctx context.Context) error { _, err := s.Swap(ctx, name, rec, next); return err },
+		"take over": func(ctx context.Context) error {
+			_, err := s.Swap(ctx, name, rec, signed("v", time.Minute))
+			return err
+		},
+		"refresh": func(ctx context.Context) error { _, err := s.Refresh(ctx, name, rec); return err },
+		"delete":  func(ctx context.Context) error { return s.Delete(ctx, name, rec) },
+		"get":     func(ctx context.Context) error { _, err := s.Get(ctx, name); return err },
+		"watch": func(ctx context.Context) (last error) {
+			for _, last = range s.Watch(ctx, name) {
+			}
+			return last
+		},
+	} {
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		err := call(ctx)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded, what)
+		unknown(t, err)
+		require.Less(t, time.Since(start), 5*time.Second, what)
+	}
+	server.Continue()
+	eventually(t, func() error { _, err := s.Get(within(t, 5*time.Second), name); return err })
+}
+
+// The reply to the transaction is lost, and with it who holds the safe.
+func TestACreateWhoseReplyIsLostIsUnknownAndItsRecordIsThere(t *testing.T) {
+	proxy := testenv.NewProxy(t, testenv.Consul(t))
+	client, requests := dialCounted(t, proxy.Addr(), nil)
+	s := consulkv.New(client, options)
+	name, rec := newName(), signed("v", time.Minute)
+	requests.beforeTxn(func(*http.Request) { proxy.DropReplies() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := s.Create(ctx, name, rec)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	unknown(t, err)
+
+	proxy.Heal()
+	got, err := s.Get(within(t, time.Minute), name)
+	require.NoError(t, err)
+	require.Equal(t, rec.Signature, got.Signature)
+	_, err = s.Refresh(within(t, time.Minute), name, got)
+	require.NoError(t, err, "whoever finds its signature can go on with the record")
+}
+
+// twice sends the next transaction two times, as a proxy may.
+func twice(t *testing.T, w *wire) {
+	w.beforeTxn(func(req *http.Request) {
+		again := req.Clone(req.Context())
+		var err error
+		again.Body, err = req.GetBody()
+		require.NoError(t, err)
+		answer, err := w.next.RoundTrip(again)
+		require.NoError(t, err)
+		_, err = io.Copy(io.Discard, answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusOK, answer.StatusCode)
+	})
+}
+
+func TestARecordThatWasCreatedTwiceIsCreated(t *testing.T) {
+	s, client, requests := open(t)
+	name := newName()
+	twice(t, requests)
+	rec := create(t, s, name, signed("v", time.Minute))
+	got, err := s.Refresh(t.Context(), name, rec)
+	require.NoError(t, err)
+	require.Equal(t, rec, got)
+
+	twice(t, requests)
+	rec, err = s.Swap(t.Context(), name, rec, signed("taken over", time.Minute))
+	require.NoError(t, err)
+	got, err = s.Refresh(t.Context(), name, rec)
+	require.NoError(t, err)
+	require.Equal(t, rec, got)
+	require.NoError(t, s.Delete(t.Context(), name, rec))
+	require.Equal(t, 1, sessions(t, client, name), "the first owner's, which is left to expire")
+}
+
+// A session that expired before its first use, say on a slow network.
+func TestACreateWhoseSessionEndedBeforeUseIsNotHeld(t *testing.T) {
+	s, client, requests := open(t)
+	name := newName()
+	requests.beforeTxn(func(*http.Request) {
+		list, _, err := client.Session().List(nil)
+		require.NoError(t, err)
+		for _, session := range list {
+			if session.Name == "election: "+name {
+				_, err := client.Session().Destroy(session.ID, nil)
+				require.NoError(t, err)
+			}
+		}
+	})
+	_, err := s.Create(t.Context(), name, signed("v", time.Minute))
+	unknown(t, err)
+	require.ErrorContains(t, err, "invalid session")
+	_, err = s.Get(t.Context(), name)
+	require.ErrorIs(t, err, kv.ErrVacant)
+}

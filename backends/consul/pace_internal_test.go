@@ -1,0 +1,31 @@
+package consulkv
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestAPaceLetsRareTurnsRunFree(t *testing.T) {
+	var p pace
+	now := time.Now()
+	for range 1000 {
+		require.Zero(t, p.turn(now))
+		now = now.Add(paceEvery)
+	}
+	for range paceBurst {
+		require.Zero(t, p.turn(now), "a burst after a calm")
+	}
+}
+
+func TestAPaceSlowsDownAnEagerLoop(t *testing.T) {
+	var p pace
+	start := time.Now()
+	now := start
+	const turns = 100
+	for range turns {
+		now = now.Add(p.turn(now))
+	}
+	require.Equal(t, (turns-paceBurst)*paceEvery, now.Sub(start))
+}

@@ -1,0 +1,163 @@
+//go:build unix
+
+package consulkv_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/kv"
+)
+
+// renews requires that Consul renews the session as if nothing had happened.
+func renews(t *testing.T, client *api.Client, session string) {
+	t.Helper()
+	found, _, err := client.Session().Renew(session, nil)
+	require.NoError(t, err)
+	require.NotNil(t, found, "the session has ended, so this proves nothing")
+}
+
+func TestARefreshIsStaleAfterAnOperatorsDeleteThoughTheSessionLives(t *testing.T) {
+	s, client, _ := open(t)
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Minute))
+	_, err := client.KV().Delete(name, nil)
+	require.NoError(t, err)
+
+	renews(t, client, rec.Lease)
+	_, err = s.Refresh(t.Context(), name, rec)
+	require.ErrorIs(t, err, kv.ErrStale)
+	renews(t, client, rec.Lease)
+}
+
+// A plain write leaves the key locked by the session of the record that it
+// overwrites.
+func TestARefreshIsStaleAfterAForeignWriteThoughTheSessionHoldsTheKey(t *testing.T) {
+	s, client, _ := open(t)
+	for _, flags := range []uint64{0, api.LockFlagValue} {
+		name := newName()
+		rec := create(t, s, name, signed("v", time.Minute))
+		_, err := client.KV().Put(&api.KVPair{Key: name, Value: []byte("mine now"), Flags: flags}, nil)
+		require.NoError(t, err)
+
+		require.Equal(t, rec.Lease, pair(t, client, name).Session)
+		renews(t, client, rec.Lease)
+		_, err = s.Refresh(t.Context(), name, rec)
+		require.ErrorIs(t, err, kv.ErrStale)
+		require.ErrorIs(t, s.Delete(t.Context(), name, rec), kv.ErrStale)
+		require.Equal(t, "mine now", string(pair(t, client, name).Value))
+
+		got, err := s.Get(t.Context(), name)
+		require.NoError(t, err)
+		require.True(t, got.Foreign)
+		require.False(t, got.Permanent, "a session holds it")
+	}
+}
+
+func TestARefreshIsStaleOnceAnotherHasTheDeletedKey(t *testing.T) {
+	s, client, _ := open(t)
+	name := newName()
+	old := create(t, s, name, signed("old", time.Minute))
+	_, err := client.KV().Delete(name, nil)
+	require.NoError(t, err)
+	rec := create(t, s, name, signed("new", time.Minute))
+
+	renews(t, client, old.Lease)
+	_, err = s.Refresh(t.Context(), name, old)
+	require.ErrorIs(t, err, kv.ErrStale)
+	got, err := s.Get(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, rec, got)
+}
+
+// What is written back is the same text, but by another write.
+func TestARecordThatAnOperatorRestoredIsAnother(t *testing.T) {
+	s, client, _ := open(t)
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Minute))
+	saved := pair(t, client, name)
+	_, err := client.KV().Delete(name, nil)
+	require.NoError(t, err)
+	held, _, err := client.KV().Acquire(saved, nil)
+	require.NoError(t, err)
+	require.True(t, held)
+
+	got, err := s.Get(t.Context(), name)
+	require.NoError(t, err)
+	require.Equal(t, rec.Signature, got.Signature)
+	require.Greater(t, got.Token, rec.Token)
+	_, err = s.Refresh(t.Context(), name, rec)
+	require.ErrorIs(t, err, kv.ErrStale)
+}
+
+func TestAnEndedSessionIsStale(t *testing.T) {
+	s, client, _ := open(t)
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Minute))
+	_, err := client.Session().Destroy(rec.Lease, nil)
+	require.NoError(t, err)
+	_, err = s.Refresh(t.Context(), name, rec)
+	require.ErrorIs(t, err, kv.ErrStale)
+	_, err = s.Get(t.Context(), name)
+	require.ErrorIs(t, err, kv.ErrVacant)
+}
+
+func TestSessionsComeAndGoWithTheirRecords(t *testing.T) {
+	s, client, _ := open(t)
+	name := newName()
+	for range 20 {
+		rec := create(t, s, name, signed("v", time.Minute))
+		for range 3 {
+			_, err := s.Create(t.Context(), name, signed("late", time.Minute))
+			require.ErrorIs(t, err, kv.ErrHeld)
+		}
+		require.Equal(t, 1, sessions(t, client, name))
+		require.NoError(t, s.Delete(t.Context(), name, rec))
+		require.Zero(t, sessions(t, client, name))
+	}
+	require.Equal(t, uint64(api.LockFlagValue), pair(t, client, name).Flags, "the key stays, and stays a lock")
+}
+
+// The safe was vacant when each of them looked.
+func TestTheLosersOfARaceLeaveNoSessions(t *testing.T) {
+	s, client, requests := open(t)
+	name := newName()
+	var winner kv.Record
+	requests.beforeTxn(func(*http.Request) {
+		winner = create(t, consulkv.New(client, options), name, signed("first", time.Minute))
+	})
+	_, err := s.Create(t.Context(), name, signed("second", time.Minute))
+	require.ErrorIs(t, err, kv.ErrHeld)
+	require.Equal(t, 1, sessions(t, client, name))
+	require.NoError(t, s.Delete(t.Context(), name, winner))
+
+	requests.beforeTxn(func(*http.Request) {
+		brief := create(t, consulkv.New(client, options), name, signed("brief", time.Minute))
+		require.NoError(t, s.Delete(t.Context(), name, brief))
+	})
+	rec := create(t, s, name, signed("third", time.Minute))
+	require.Equal(t, 1, sessions(t, client, name), "the safe was vacant again, so the create has succeeded")
+	require.NoError(t, s.Delete(t.Context(), name, rec))
+	require.Zero(t, sessions(t, client, name))
+}
+
+func TestAValueChangeOnTheWayDoesNotStopADelete(t *testing.T) {
+	s, client, requests := open(t)
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Minute))
+	requests.beforeTxn(func(*http.Request) {
+		next := rec
+		next.Value = "published meanwhile"
+		_, err := s.Swap(t.Context(), name, rec, next)
+		require.NoError(t, err)
+	})
+	require.NoError(t, s.Delete(t.Context(), name, rec))
+	_, err := s.Get(t.Context(), name)
+	require.ErrorIs(t, err, kv.ErrVacant)
+	require.Zero(t, sessions(t, client, name))
+}
