@@ -3,6 +3,7 @@ package kvtest_test
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/kv"
@@ -20,6 +21,30 @@ var leaseBreaches = []breach{
 		sentence: "the lease of a record handed over is revoked with it",
 		noticed:  "an heir that gives up the safe handed over keeps its own",
 		open:     func(good *memkv.Store) kv.Store { return revoking(good, false, true) },
+	},
+	{
+		sentence: "a delete looks whether its lease is shared first and revokes it then",
+		noticed:  "a hand-over to an heir that gives up meanwhile holds or is refused",
+		open: func(good *memkv.Store) kv.Store {
+			var shared sync.Map // the safe that was handed over, by signature
+			return &broken{Store: good, swap: func(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+				rec, err := good.Swap(ctx, name, old, next)
+				if err == nil {
+					shared.Store(next.Signature, name)
+				}
+				return rec, err
+			}, delete: func(ctx context.Context, name string, rec kv.Record) error {
+				err := good.Delete(ctx, name, rec)
+				if _, ok := shared.Load(rec.Signature); ok || err != nil {
+					return err
+				}
+				time.Sleep(time.Millisecond)
+				if also, ok := shared.Load(rec.Signature); ok {
+					good.Remove(also.(string))
+				}
+				return nil
+			}}
+		},
 	},
 	{
 		sentence: "a hand-over takes the heir's record out of its own safe",

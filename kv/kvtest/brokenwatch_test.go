@@ -4,12 +4,17 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"runtime"
 	"slices"
 	"sync/atomic"
+	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvtest"
 )
 
 // asked counts what a store asks that counts its requests.
@@ -154,6 +159,26 @@ var watchBreaches = []breach{
 		},
 	},
 	{
+		sentence: "a watch looks first and listens then",
+		noticed:  "a watch that begins during a change does not miss it",
+		open: func(good *memkv.Store) kv.Store {
+			return &broken{Store: good, watch: func(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+				return func(yield func(kv.Record, error) bool) {
+					if rec, err := good.Get(ctx, name); !yield(rec, err) || err != nil && !errors.Is(err, kv.ErrVacant) {
+						return
+					}
+					time.Sleep(time.Millisecond)
+					n := 0
+					for rec, err := range good.Watch(ctx, name) {
+						if n++; n > 1 && !yield(rec, err) {
+							return
+						}
+					}
+				}
+			}}
+		},
+	},
+	{
 		sentence: "a store can watch one safe at a time",
 		noticed:  "many safes are watched at once",
 		each:     true,
@@ -242,4 +267,30 @@ func deafAfter(good *memkv.Store, n int64) kv.Store {
 			}
 		}
 	}}
+}
+
+func TestAWatchThatKeepsAProcessorBusyIsNoticed(t *testing.T) {
+	good := memkv.New()
+	spinning := &broken{Store: good, watch: func(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+		return func(yield func(kv.Record, error) bool) {
+			for rec, err := range good.Watch(ctx, name) {
+				if !yield(rec, err) {
+					return
+				}
+				for now := rec; now == rec && ctx.Err() == nil; now, _ = good.Get(ctx, name) {
+					runtime.Gosched()
+				}
+			}
+		}
+	}}
+	backend := memory(good)
+	backend.Open = func(testing.TB) kv.Store { return spinning }
+	for _, c := range kvtest.Cases() {
+		if c.Name == "a watch of an unchanged safe is idle" {
+			v := &verdict{TB: t}
+			v.run(c, backend)
+			require.True(t, v.Failed())
+			require.Contains(t, v.text.String(), "processor time")
+		}
+	}
 }

@@ -60,7 +60,7 @@ var writeBreaches = []breach{
 	},
 	{
 		sentence: "a refresh changes the revision",
-		noticed:  "a refresh changes nothing that a reader sees",
+		noticed:  "an owner may refresh and publish at the same time",
 		open: func(good *memkv.Store) kv.Store {
 			return &broken{Store: good, refresh: func(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 				rec, err := good.Refresh(ctx, name, rec)
@@ -90,6 +90,18 @@ var writeBreaches = []breach{
 			return &broken{Store: good, delete: func(ctx context.Context, name string, _ kv.Record) error {
 				good.Remove(name)
 				return nil
+			}}
+		},
+	},
+	{
+		sentence: "a delete looks at the revision",
+		noticed:  "an owner may delete while it publishes",
+		open: func(good *memkv.Store) kv.Store {
+			return &broken{Store: good, delete: func(ctx context.Context, name string, rec kv.Record) error {
+				if there, err := good.Get(ctx, name); err == nil && there.Revision != rec.Revision {
+					return kv.ErrStale
+				}
+				return good.Delete(ctx, name, rec)
 			}}
 		},
 	},
@@ -212,6 +224,24 @@ var writeBreaches = []breach{
 					good.Remove(name)
 				}
 				return good.Create(ctx, name, rec)
+			}}
+		},
+	},
+	{
+		sentence: "a create writes the signature first and the value then",
+		noticed:  "a create that was cut short can be adopted",
+		open: func(good *memkv.Store) kv.Store {
+			return &broken{Store: good, create: func(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+				value := rec.Value
+				rec.Value = ""
+				rec, err := good.Create(ctx, name, rec)
+				if err != nil {
+					return rec, err
+				}
+				time.Sleep(time.Millisecond)
+				next := rec
+				next.Value = value
+				return good.Swap(ctx, name, rec, next)
 			}}
 		},
 	},

@@ -17,6 +17,7 @@ var contextCases = []Case{
 	{Name: "an operation whose deadline has passed returns promptly", Clause: contextBounds, check: anOperationWhoseDeadlineHasPassedReturns},
 	{Name: "an operation tells of the cause or the error of its context", Clause: contextBounds, check: anOperationTellsOfItsContextsEnd},
 	{Name: "what a cancelled context has left behind can be used", Clause: contextBounds + " Any number of goroutines may use a Store at once.", check: aCancelledCallDoesNotSpoilTheStore},
+	{Name: "a create that was cut short can be adopted", Clause: "After any other error of a writing operation, its own context's included, the write may or may not have happened, now or later.", check: aCreateThatWasCutShortCanBeAdopted},
 	{Name: "operations leave no goroutines behind", Clause: contextBounds, check: operationsLeaveNoGoroutinesBehind, alone: true},
 }
 
@@ -94,6 +95,31 @@ func aCancelledCallDoesNotSpoilTheStore(t *trial) {
 		}
 		t.refresh(t.s, name, rec)
 		t.holds(name, rec)
+	}
+}
+
+// What Get finds of the create is a whole record, and its owner's.
+func aCreateThatWasCutShortCanBeAdopted(t *trial) {
+	for i := range 30 {
+		name, rec := t.name(), t.signed("v")
+		ctx, cancel := context.WithCancel(t.ctx)
+		timer := time.AfterFunc(time.Duration(i)*100*time.Microsecond, cancel)
+		_, err := t.s.Create(ctx, name, rec)
+		timer.Stop()
+		cancel()
+		if err != nil {
+			require.ErrorIs(t, err, context.Canceled)
+		}
+		got, err := t.s.Get(t.ctx, name)
+		if errors.Is(err, kv.ErrVacant) {
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, rec.Signature, got.Signature)
+		require.Equal(t, rec.Value, got.Value)
+		require.GreaterOrEqual(t, got.TTL, rec.TTL)
+		t.refresh(t.s, name, got)
+		t.delete(t.s, name, got)
 	}
 }
 

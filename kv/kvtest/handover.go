@@ -30,6 +30,21 @@ var handoverCases = []Case{
 		check:  nothingIsHandedOverToAnHeirThatIsGone,
 	},
 	{
+		Name:   "nothing is handed over to an heir whose record has faded",
+		Clause: "Swap returns ErrStale if next.Lease is gone. ErrStale: had no effect.",
+		check:  nothingIsHandedOverToAnHeirWhoseRecordHasFaded,
+	},
+	{
+		Name:   "a hand-over to an heir that gives up meanwhile holds or is refused",
+		Clause: handsOver + " Swap returns ErrStale if next.Lease is gone. Delete frees what backed the record unless other records share it.",
+		check:  aHandOverToAnHeirThatGivesUpMeanwhileHoldsOrIsRefused,
+	},
+	{
+		Name:   "one lease may back many records",
+		Clause: "Lease: several records may share a lease. Delete frees what backed the record unless other records share it.",
+		check:  oneLeaseMayBackManyRecords,
+	},
+	{
 		Name:   "a hand-over at an old revision is refused and harms neither safe",
 		Clause: swapStale,
 		check:  aHandOverAtAnOldRevisionIsRefused,
@@ -137,13 +152,71 @@ func nothingIsHandedOverToAnHeirThatIsGone(t *trial) {
 	n := t.succession(ample)
 	next := t.get(t.s, n.second)
 	t.delete(n.s, n.second, n.heir)
+	n.refuses(next)
+}
+
+func nothingIsHandedOverToAnHeirWhoseRecordHasFaded(t *trial) {
+	second, start := t.name(), time.Now()
+	heir := t.create(t.open(), second, t.mortal("I am the heir"))
+	next := t.get(t.s, second)
+	t.fades(second, heir, start, nil)
+	n := &succession{t: t}
+	n.lead, n.leader = t.held()
+	n.refuses(next)
+}
+
+// refuses requires that nothing is handed over to next, whose lease is gone if
+// it ever had one.
+func (n *succession) refuses(next kv.Record) {
+	n.t.Helper()
 	if next.Lease == "" {
 		return
 	}
-	got, err := t.s.Swap(t.ctx, n.lead, n.leader, next)
-	require.ErrorIs(t, err, kv.ErrStale, "it returned %+v", got)
-	t.holds(n.lead, n.leader)
-	t.refresh(t.s, n.lead, n.leader)
+	got, err := n.t.s.Swap(n.t.ctx, n.lead, n.leader, next)
+	require.ErrorIs(n.t, err, kv.ErrStale, "it returned %+v", got)
+	n.t.holds(n.lead, n.leader)
+	n.t.refresh(n.t.s, n.lead, n.leader)
+}
+
+// The heir frees what backs its record at the moment in which that comes to
+// back another.
+func aHandOverToAnHeirThatGivesUpMeanwhileHoldsOrIsRefused(t *trial) {
+	for i := range 40 {
+		n := t.succession(ample)
+		next := t.get(t.s, n.second)
+		ahead := time.Duration(i-20) * t.ttl / 5000
+		gaveUp := make(chan error)
+		go func() {
+			time.Sleep(-ahead)
+			gaveUp <- n.s.Delete(t.ctx, n.second, n.heir)
+		}()
+		time.Sleep(ahead)
+		rec, err := t.s.Swap(t.ctx, n.lead, n.leader, next)
+		require.NoError(t, <-gaveUp, "the heir's delete of its own record")
+		if err != nil {
+			require.ErrorIs(t, err, kv.ErrStale)
+			rec = n.leader
+		}
+		t.holds(n.lead, rec)
+		t.refresh(t.s, n.lead, rec)
+		t.delete(t.s, n.lead, rec)
+	}
+}
+
+// The heir takes over two safes, and gives up its own and then one of the two.
+func oneLeaseMayBackManyRecords(t *trial) {
+	n := t.succession(ample)
+	one, first := n.lead, n.handOver()
+	n.lead, n.leader = t.held()
+	second := n.handOver()
+	t.holds(n.second, n.heir)
+	t.delete(n.s, n.second, n.heir)
+	t.keeps(one, first)
+	t.keeps(n.lead, second)
+	t.delete(n.s, one, first)
+	t.keeps(n.lead, second)
+	t.delete(n.s, n.lead, second)
+	t.vacant(n.lead)
 }
 
 func aHandOverAtAnOldRevisionIsRefused(t *trial) {

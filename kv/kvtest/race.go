@@ -19,6 +19,8 @@ var raceCases = []Case{
 	{Name: "one of many swaps at a revision wins", Clause: atomicStep, check: oneOfManySwapsAtARevisionWins},
 	{Name: "one of many wins a safe whose record has expired", Clause: atomicStep, check: oneOfManyWinsASafeWhoseRecordHasExpired},
 	{Name: "an owner and a usurper are never both right", Clause: atomicStep + " " + refreshProves, check: anOwnerAndAUsurperAreNeverBothRight},
+	{Name: "an owner may refresh and publish at the same time", Clause: "Any number of goroutines may use a Store at once. Refresh changes no revision; publishing changes neither signature nor token.", check: anOwnerMayRefreshAndPublishAtTheSameTime},
+	{Name: "an owner may delete while it publishes", Clause: atomicStep + " " + deletes, check: anOwnerMayDeleteWhileItPublishes},
 	{Name: "owners that come and go hold the safe one at a time", Clause: atomicStep + " " + tokensGrow, check: ownersThatComeAndGoHoldTheSafeOneAtATime},
 }
 
@@ -197,4 +199,52 @@ func ownersThatComeAndGoHoldTheSafeOneAtATime(t *trial) {
 		order.add(kv.Record{Token: token})
 	}
 	t.vacant(name)
+}
+
+func anOwnerMayRefreshAndPublishAtTheSameTime(t *trial) {
+	const times = 20
+	name, rec := t.held()
+	other := t.open()
+	refreshed := make(chan error)
+	go func() {
+		var errs error
+		for range times {
+			_, err := other.Refresh(t.ctx, name, rec)
+			errs = errors.Join(errs, err)
+		}
+		refreshed <- errs
+	}()
+	last, errs := rec, error(nil)
+	for range times {
+		next := last
+		next.Value += "+"
+		got, err := t.s.Swap(t.ctx, name, last, next)
+		if errs = errors.Join(errs, err); err == nil {
+			last = got
+		}
+	}
+	require.NoError(t, <-refreshed, "refreshes beside publications")
+	require.NoError(t, errs, "publications beside refreshes")
+	t.holds(name, last)
+}
+
+// A publication that is under way does not keep its record in the safe.
+func anOwnerMayDeleteWhileItPublishes(t *trial) {
+	for i := range 20 {
+		name, rec := t.held()
+		published := make(chan error)
+		go func() {
+			next := rec
+			next.Value = "changed"
+			_, err := t.s.Swap(t.ctx, name, rec, next)
+			published <- err
+		}()
+		time.Sleep(time.Duration(i) * t.ttl / 10000)
+		deleted := t.s.Delete(t.ctx, name, rec)
+		if err := <-published; err != nil {
+			require.ErrorIs(t, err, kv.ErrStale, "the publication")
+		}
+		require.NoError(t, deleted, "the delete")
+		t.vacant(name)
+	}
 }

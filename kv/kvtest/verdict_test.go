@@ -28,17 +28,22 @@ func judge(t *testing.T, c kvtest.Case, backend func() kvtest.Backend) (passed b
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		v := &verdict{TB: t}
-		done := make(chan struct{})
-		go func() { // that FailNow can end
-			defer close(done)
-			defer v.cleanUp()
-			c.Run(v, backend())
-		}()
-		<-done
+		v.run(c, backend())
 		time.Sleep(time.Hour) // what is left behind may end
 		passed, text = !v.Failed(), v.text.String()
 	})
 	return passed, text
+}
+
+// run runs the case in a goroutine that FailNow can end.
+func (v *verdict) run(c kvtest.Case, b kvtest.Backend) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer v.cleanUp()
+		c.Run(v, b)
+	}()
+	<-done
 }
 
 func (v *verdict) cleanUp() {

@@ -18,6 +18,7 @@ var watchCases = []Case{
 	{Name: "a watch sees the successor of an expired record", Clause: yieldsEach, check: aWatchSeesTheSuccessorOfAnExpiredRecord},
 	{Name: "a refresh is no change to a watch", Clause: "A refresh that changes no revision is no change.", check: aRefreshIsNoChangeToAWatch},
 	{Name: "a slow reader sees the last state", Clause: yieldsEach, check: aSlowReaderSeesTheLastState},
+	{Name: "a watch that begins during a change does not miss it", Clause: yieldsEach, check: aWatchThatBeginsDuringAChangeDoesNotMissIt},
 	{Name: "a watch never goes back", Clause: yieldsEach + " Reads are linearizable.", check: aWatchNeverGoesBack},
 }
 
@@ -142,5 +143,21 @@ func aWatchNeverGoesBack(t *trial) {
 		require.True(t, known, "a state that never was: %+v", o.rec)
 		require.Greater(t, i, at, "the watch went back, or yielded a state twice: %+v", o.rec)
 		at = i
+	}
+}
+
+// The change comes between the watch's first look and what it does to learn of
+// changes, at one time or another.
+func aWatchThatBeginsDuringAChangeDoesNotMissIt(t *trial) {
+	other := t.open()
+	for i := range 20 {
+		name := t.name()
+		w := t.watch(other, name)
+		time.Sleep(time.Duration(i) * t.ttl / 5000)
+		rec := t.create(t.s, name, t.signed("v"))
+		w.sees(rec)
+		t.delete(t.s, name, rec)
+		w.seesVacancy()
+		w.end()
 	}
 }

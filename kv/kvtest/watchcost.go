@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
 )
 
 const (
@@ -14,6 +16,7 @@ const (
 var watchCostCases = []Case{
 	{Name: "a watch of an unchanged safe is idle", Clause: waitingIsFree, check: aWatchOfAnUnchangedSafeIsIdle, alone: true},
 	{Name: "a watch of a foreign record is idle", Clause: waitingIsFree + " " + neverSpins, check: aWatchOfAForeignRecordIsIdle, needs: putAndRemove, alone: true},
+	{Name: "a watch of a record without an expiry is idle", Clause: waitingIsFree + " " + neverSpins, check: aWatchOfARecordWithoutAnExpiryIsIdle, needs: putAndRemove, alone: true},
 	{Name: "a watch of a record that is refreshed is idle", Clause: waitingIsFree, check: aWatchOfARecordThatIsRefreshedIsIdle, alone: true},
 }
 
@@ -36,6 +39,7 @@ func (t *trial) idle(crowd []*watcher, meanwhile func() int64) {
 	t.Helper()
 	time.Sleep(t.ttl / 4) // what they have begun with
 	start, before, others := time.Now(), t.requests(), int64(0)
+	busy := processorTime()
 	window := min(max(2*t.ttl, 2*time.Second), 4*time.Second)
 	for time.Since(start) < window {
 		if meanwhile != nil {
@@ -46,6 +50,8 @@ func (t *trial) idle(crowd []*watcher, meanwhile func() int64) {
 	n := t.requests() - before - others
 	budget := int64(float64(len(crowd)) * (toBegin + perSecond*time.Since(start).Seconds()))
 	require.LessOrEqual(t, n, budget, "requests of %d watches in %v", len(crowd), time.Since(start))
+	busy = processorTime() - busy
+	require.Less(t, busy, time.Since(start)/4, "processor time of %d watches in %v", len(crowd), time.Since(start))
 	t.Logf("%d watches sent %d requests in %v", len(crowd), n, time.Since(start).Round(time.Millisecond))
 	for _, w := range crowd {
 		w.staysQuiet(time.Millisecond)
@@ -65,6 +71,24 @@ func aWatchOfAForeignRecordIsIdle(t *trial) {
 	for _, value := range append(strangers, fromTheFuture) {
 		w := t.watch(t.s, t.occupied(value))
 		w.seesForeign(value)
+		crowd = append(crowd, w)
+	}
+	t.idle(crowd, nil)
+	for _, w := range crowd {
+		t.b.Remove(t, w.name)
+		w.seesVacancy()
+	}
+}
+
+// Somebody restores records from a backup, or strips them of their expiry.
+func aWatchOfARecordWithoutAnExpiryIsIdle(t *trial) {
+	_, rec := t.held()
+	bare := rec
+	bare.Token, bare.Revision = 0, 0
+	var crowd []*watcher
+	for _, rec := range []kv.Record{rec, bare} {
+		w := t.watch(t.s, t.occupied(kv.Encode(rec)))
+		require.False(t, w.next().vacant(), "a record without an expiry is there")
 		crowd = append(crowd, w)
 	}
 	t.idle(crowd, nil)
