@@ -1,0 +1,141 @@
+// Package docs_test holds the documents to what they promise: "make check" runs
+// it. That every exported name is documented is the linter's to see.
+package docs_test
+
+import (
+	"bytes"
+	"go/doc/comment"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const root = "../.."
+
+func TestEveryBackendSaysTheSameThingsInTheSameOrder(t *testing.T) {
+	files := matches(t, "backends/*/doc.go")
+	require.Len(t, files, len(folders(t, "backends")), "a backend has no doc.go")
+	for _, file := range files {
+		require.Equal(t, []string{"Guarantees", "Records", "Requirements", "Cost"}, headings(t, file), file)
+	}
+}
+
+func TestEveryExampleIsShort(t *testing.T) {
+	files := matches(t, "examples/*/*.go")
+	require.NotEmpty(t, files)
+	for _, file := range files {
+		require.Less(t, bytes.Count(read(t, file), []byte("\n")), 80, "%s: lines", file)
+	}
+}
+
+func TestEveryMakeTargetSaysWhatItDoes(t *testing.T) {
+	targets := regexp.MustCompile(`(?m)^([a-z][a-z/-]*):`).FindAllSubmatch(read(t, root+"/Makefile"), -1)
+	require.NotEmpty(t, targets)
+	for _, target := range targets {
+		name := string(target[1])
+		require.Regexp(t, `(?m)^`+name+`:.* ## \S`, string(read(t, root+"/Makefile")), "make %s", name)
+	}
+}
+
+// A decision record is a page: what was to be decided, what was, what follows.
+func TestDecisionsAreNumberedAndOfOneForm(t *testing.T) {
+	files := matches(t, "docs/adr/*.md")
+	require.NotEmpty(t, files)
+	for i, file := range files {
+		require.Regexp(t, `^\d{4}-[a-z0-9-]+\.md$`, filepath.Base(file))
+		require.Equal(t, i+1, number(t, file), "%s: the numbers have no gaps", file)
+		text := string(read(t, file))
+		require.Regexp(t, `\A# \d+\. \S`, text, file)
+		require.Regexp(t, `(?s)\n## Context\n.*\n## Decision\n.*\n## Consequences\n`, text, file)
+		require.LessOrEqual(t, strings.Count(text, "\n"), 60, "%s: a decision is one page", file)
+	}
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	for _, file := range documents(t) {
+		for _, m := range link.FindAllSubmatch(read(t, file), -1) {
+			target := string(m[1])
+			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
+				continue
+			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(file), target))
+			require.NoError(t, err, "%s links to %s", file, target)
+		}
+	}
+}
+
+// headings returns the headings of the package comment in file.
+func headings(t *testing.T, file string) []string {
+	t.Helper()
+	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.PackageClauseOnly|parser.ParseComments)
+	require.NoError(t, err)
+	require.NotNil(t, f.Doc, "%s: no package comment", file)
+	var found []string
+	for _, block := range new(comment.Parser).Parse(f.Doc.Text()).Content {
+		if h, ok := block.(*comment.Heading); ok {
+			found = append(found, string(h.Text[0].(comment.Plain)))
+		}
+	}
+	return found
+}
+
+// documents returns the Markdown files of the repository.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() && d.Name() == ".git" {
+			return fs.SkipDir
+		}
+		if err == nil && filepath.Ext(path) == ".md" {
+			files = append(files, path)
+		}
+		return err
+	}))
+	require.NotEmpty(t, files)
+	return files
+}
+
+func folders(t *testing.T, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(root, dir))
+	require.NoError(t, err)
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+func matches(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, pattern))
+	require.NoError(t, err)
+	return files
+}
+
+func number(t *testing.T, file string) int {
+	t.Helper()
+	n := 0
+	for _, digit := range filepath.Base(file)[:4] {
+		n = 10*n + int(digit-'0')
+	}
+	return n
+}
+
+func read(t *testing.T, file string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	require.NoError(t, err)
+	return b
+}
