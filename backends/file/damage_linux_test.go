@@ -184,14 +184,22 @@ func TestWhatIsNotOursIsForeignAndStays(t *testing.T) {
 	}
 }
 
-func TestAPageThatWasTornByHandIsForeign(t *testing.T) {
-	s := open(t, t.TempDir())
-	_, err := s.Create(t.Context(), "n", signed(ample))
-	require.NoError(t, err)
-	edit(t, s, "n", "}\n{", "}\n")
-	rec, err := s.Get(t.Context(), "n")
-	require.NoError(t, err)
-	require.True(t, rec.Foreign)
+func TestAPageThatWasEditedByHandIsForeign(t *testing.T) {
+	for _, change := range [][2]string{
+		{"}\n{", "}\n"},
+		{`"token":`, `"token":9`},
+		{`"revision":`, `"revision":9`},
+		{`"token":`, `"talken":`},
+		{`"ttl_ms":`, `"ttl_s":`},
+	} {
+		s := open(t, t.TempDir())
+		_, err := s.Create(t.Context(), "n", signed(ample))
+		require.NoError(t, err)
+		edit(t, s, "n", change[0], change[1])
+		rec, err := s.Get(t.Context(), "n")
+		require.NoError(t, err)
+		require.True(t, rec.Foreign, "%q for %q", change[1], change[0])
+	}
 }
 
 // The lock of the folder keeps order, nothing more.

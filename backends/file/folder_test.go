@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -72,6 +73,42 @@ func TestAWriterWhoseFolderWasReplacedHasNoEffect(t *testing.T) {
 	}})
 	require.ErrorIs(t, err, errOvertaken)
 	require.Equal(t, now, f.mustLast(t))
+}
+
+// No lock is involved here.
+func TestManyWritersAddEachPageOnce(t *testing.T) {
+	const writers, writes = 8, 60
+	f := newFolder(t)
+	first := f.mustLast(t).number
+	added := make(chan uint64, writers*writes)
+	var crowd sync.WaitGroup
+	for range writers {
+		crowd.Go(func() {
+			for n := 0; n < writes; {
+				last, err := f.last()
+				if err == nil {
+					err = f.add(last.number, turn{text: []byte("t"), still: always})
+				}
+				switch {
+				case err == nil:
+					added <- last.number + 1
+					n++
+				case errors.Is(err, errTurned), errors.Is(err, errOvertaken):
+				default:
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	crowd.Wait()
+	close(added)
+	seen := make(map[uint64]bool)
+	for number := range added {
+		require.False(t, seen[number], "page %d was added twice", number)
+		seen[number] = true
+	}
+	require.GreaterOrEqual(t, f.mustLast(t).number, first+writers*writes)
 }
 
 func TestTwoFoundersBeginWithOnePage(t *testing.T) {

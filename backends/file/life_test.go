@@ -129,11 +129,3 @@ func TestOldRemainsOfTheDeadAreCleanedUpAndTheLivingSpared(t *testing.T) {
 	require.NoError(t, err)
 	require.Less(t, time.Since(info.ModTime()), garbage, "a refresh makes the life file young")
 }
-
-func TestARecordThatFadesJustBeforeTheWriteIsNotBroughtBack(t *testing.T) {
-	s, _ := pair(t)
-	now, err := sinceBoot()
-	require.NoError(t, err)
-	require.ErrorIs(t, s.still(t.Context(), now), kv.ErrStale)
-	require.NoError(t, s.still(t.Context(), now+long))
-}

@@ -33,6 +33,8 @@ var roles = map[string]func(s *filekv.Store, name string, ttl time.Duration) err
 	"inherit": inherit,
 	"full":    full,
 	"umask":   umask,
+	"hammer":  hammer,
+	"nobody":  hold,
 }
 
 func TestMain(m *testing.M) {
@@ -51,8 +53,16 @@ func play(role func(*filekv.Store, string, time.Duration) error) error {
 	if err != nil {
 		return err
 	}
-	if os.Getenv("FILEKV_ROLE") == "umask" {
+	switch os.Getenv("FILEKV_ROLE") {
+	case "umask":
 		unix.Umask(0o077)
+	case "nobody":
+		if os.Geteuid() != 0 {
+			break
+		}
+		if err := syscall.Setuid(65534); err != nil {
+			return err
+		}
 	}
 	s, err := filekv.New(os.Getenv("FILEKV_DIR"))
 	if err != nil {
