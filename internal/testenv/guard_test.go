@@ -127,32 +127,3 @@ func lives(pid int) bool {
 	_, state, _ := strings.Cut(string(stat), ") ")
 	return !strings.HasPrefix(state, "Z")
 }
-
-func TestFailedStartTellsTheServersLog(t *testing.T) {
-	s, err := newRedis("--no-such-setting", "1")
-	require.NoError(t, err)
-	err = s.start()
-	require.ErrorContains(t, err, "redis ended by itself")
-	require.ErrorContains(t, err, "no-such-setting")
-}
-
-func TestPortStaysOursBetweenServers(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		return // Only Linux can keep a port; see reservePort.
-	}
-	p, err := takePort()
-	require.NoError(t, err)
-	defer p.release()
-	require.ErrorIs(t, accepts(t.Context(), p.addr()), syscall.ECONNREFUSED)
-
-	s, err := newRedis()
-	require.NoError(t, err)
-	s.port.release()
-	s.port = p
-	s.args[3] = fmt.Sprint(p.number)
-	s.own(t)
-	require.NoError(t, s.start())
-	s.kill()
-	require.ErrorIs(t, accepts(t.Context(), p.addr()), syscall.ECONNREFUSED)
-	require.NoError(t, s.start())
-}
