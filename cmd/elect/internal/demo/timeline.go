@@ -23,7 +23,7 @@ func Timeline(h History, width int) string {
 		return "nothing happened\n"
 	}
 	names := h.Who()
-	label := 0
+	label := len("leader")
 	for _, name := range names {
 		label = max(label, len(name))
 	}

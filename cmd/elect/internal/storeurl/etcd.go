@@ -2,6 +2,7 @@ package storeurl
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -56,7 +57,7 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 	return func() (*Store, error) {
 		client, err := clientv3.New(config)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("connect and log in: %w", err)
 		}
 		store := etcdkv.New(client, &etcdkv.Options{Prefix: prefix})
 		return &Store{Store: store, Etcd: client, closer: client, prefix: prefix}, nil

@@ -41,7 +41,8 @@ type Address struct {
 // String returns the URL without credentials and parameters.
 func (a *Address) String() string { return a.shown }
 
-// Open returns the store. It asks the store nothing.
+// Open returns the store. It asks the store nothing, but an etcd to log the user
+// in, if the URL or the environment names one.
 func (a *Address) Open() (*Store, error) {
 	s, err := a.open()
 	if err != nil {

@@ -1,0 +1,106 @@
+//go:build unix
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// promises are the lines of the demo's verdict if all is well.
+var promises = []string{"one leader at a time", "tokens grow", "work only while leading", "a sleeper finds out", "a successor in time"}
+
+// requireVerdict wants the demo to have kept everything.
+func requireVerdict(t *testing.T, p *proc) {
+	t.Helper()
+	require.Zero(t, p.status(t))
+	for _, promise := range promises {
+		require.Contains(t, p.out.String(), "kept    "+promise)
+	}
+	require.NotContains(t, p.out.String(), "BROKEN")
+	for _, mark := range []string{"K", "S", "C", "█", "z"} {
+		require.Contains(t, p.out.String(), mark)
+	}
+}
+
+// demoIn runs the demo with a directory of its own for temporary files.
+func demoIn(t *testing.T, tmp string) *proc {
+	t.Helper()
+	cmd := exec.Command(elect, "demo")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "ELECT_STORE=")
+	return startCommand(t, cmd)
+}
+
+func TestTheDemoKeepsItsPromisesOnTheFileStoreAndLeavesNothing(t *testing.T) {
+	tmp := t.TempDir()
+	requireVerdict(t, demoIn(t, tmp))
+	requireEmpty(t, tmp)
+	requireNoCandidates(t, tmp)
+}
+
+func TestTheDemoLeavesNothingWhenInterrupted(t *testing.T) {
+	for _, moment := range []string{"LEADS", "is killed", "is put to sleep"} {
+		t.Run(moment, func(t *testing.T) {
+			tmp := t.TempDir()
+			p := demoIn(t, tmp)
+			eventually(t, moment, func() bool { return strings.Contains(p.err.String(), moment) })
+			p.send(t, syscall.SIGINT)
+			require.Equal(t, 130, p.status(t))
+			requireEmpty(t, tmp)
+			requireNoCandidates(t, tmp)
+		})
+	}
+}
+
+func TestTheDemoLeavesNoProcessWhenKilled(t *testing.T) {
+	for _, moment := range []string{"LEADS", "is put to sleep"} {
+		t.Run(moment, func(t *testing.T) {
+			tmp := t.TempDir()
+			p := demoIn(t, tmp)
+			eventually(t, moment, func() bool { return strings.Contains(p.err.String(), moment) })
+			p.send(t, syscall.SIGKILL)
+			eventually(t, "no candidate is left", func() bool { return len(candidates(t, tmp)) == 0 })
+		})
+	}
+}
+
+func TestTheDemoOnAStoreOfTheUsersLeavesItAsItWas(t *testing.T) {
+	p := newPlace(t)
+	requireVerdict(t, start(t, "demo", "--store", p.store, "--ttl", "2s"))
+	dir := strings.TrimPrefix(p.store, "file://")
+	requireEmpty(t, filepath.Join(dir, "safes"))
+}
+
+func requireEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func requireNoCandidates(t *testing.T, tmp string) {
+	t.Helper()
+	require.Empty(t, candidates(t, tmp))
+}
+
+// candidates returns the living candidates with that TMPDIR.
+func candidates(t *testing.T, tmp string) []string {
+	t.Helper()
+	found := []string{}
+	entries, err := os.ReadDir("/proc")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		args, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
+		environ, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if strings.Contains(string(args), candidateRole) && strings.Contains(string(environ), "TMPDIR="+tmp+"\x00") {
+			found = append(found, entry.Name())
+		}
+	}
+	return found
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// scatter starts descendants that get away: in a session of their own, with the
+// parent gone, deaf to SIGTERM.
+const scatter = `trap '' TERM
+setsid sh -c 'echo $$ >"$1/session"; while :; do sleep 0.05; done' sh "$1" &
+(setsid sh -c 'setsid sh -c "echo \$\$ >\"$1/daemon\"; while :; do sleep 0.05; done" sh "$1" & exit 0' sh "$1" &)
+`
+
+func TestRunKillsDescendantsThatLeftTheGroup(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(t *testing.T, p *place, e *proc)
+	}{
+		{"when the record is deleted", func(t *testing.T, p *place, e *proc) { p.remove() }},
+		{"when elect is killed", func(t *testing.T, p *place, e *proc) { e.send(t, syscall.SIGKILL) }},
+		{"when elect is stopped", func(t *testing.T, p *place, e *proc) { e.send(t, syscall.SIGSTOP) }},
+		{"when the guard is killed", func(t *testing.T, p *place, e *proc) {
+			require.NoError(t, syscall.Kill(guardOf(t, e), syscall.SIGKILL))
+		}},
+		{"when the guard is stopped and the record deleted", func(t *testing.T, p *place, e *proc) {
+			require.NoError(t, syscall.Kill(guardOf(t, e), syscall.SIGSTOP))
+			p.remove()
+		}},
+		{"when the command ends", func(t *testing.T, p *place, e *proc) {
+			require.NoError(t, syscall.Kill(p.pid("child"), syscall.SIGKILL))
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t)
+			e := p.run(scatter+stay, "--ttl", "3s", "--grace", "300ms", "--once")
+			pids := []int{p.pid("child"), p.pid("session"), p.pid("daemon")}
+			guard := guardOf(t, e)
+			before, held := p.record()
+			require.True(t, held)
+			c.end(t, p, e)
+			for _, pid := range append(pids, guard) {
+				eventually(t, "process "+strconv.Itoa(pid)+" ends", func() bool { return !alive(pid) })
+			}
+			if now, held := p.record(); held {
+				require.True(t, now.Owns(before), "somebody else leads already")
+			}
+		})
+	}
+}
+
+// guardOf returns the process id of elect's only child.
+func guardOf(t *testing.T, e *proc) int {
+	t.Helper()
+	pid := strconv.Itoa(e.Process.Pid)
+	children := []int{}
+	entries, err := os.ReadDir("/proc")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		stat, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "stat"))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+		if fields[1] == pid {
+			child, err := strconv.Atoi(entry.Name())
+			require.NoError(t, err)
+			children = append(children, child)
+		}
+	}
+	require.Len(t, children, 1)
+	return children[0]
+}
+
+// tally appends the token and a clock to one log, for as long as it lives, and
+// is deaf to SIGTERM.
+const tally = `trap '' TERM; echo $$ >"$1/child-$ELECTION_ID"
+while :; do read up rest </proc/uptime; echo "$ELECTION_TOKEN $up" >>"$1/log"; sleep 0.01; done`
+
+func TestRunLeavesNoTimeInWhichTwoCommandsRun(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
+		t.Run(sig.String(), func(t *testing.T) {
+			p := newPlace(t)
+			first := p.run(tally, "--id", "one", "--ttl", "3s", "--grace", "1s")
+			child := p.pid("child-one")
+			second := p.run(tally, "--id", "two", "--ttl", "3s", "--grace", "1s")
+			eventually(t, "the second waits", func() bool { return strings.Contains(second.err.String(), "waiting") })
+			first.send(t, sig)
+			p.pid("child-two")
+			require.False(t, alive(child), "two commands at once")
+			time.Sleep(200 * time.Millisecond)
+			requireOrder(t, p.note("log"), 2)
+		})
+	}
+}
+
+func TestRunKeepsTheRecordUntilACommandDeafToSIGTERMIsDead(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(scatter+stay, "--ttl", "3s", "--grace", "1s")
+	daemon := p.pid("daemon")
+	require.NoError(t, syscall.Kill(p.pid("child"), syscall.SIGKILL))
+	for alive(daemon) {
+		_, held := p.record()
+		require.True(t, held || !alive(daemon), "the record was given up while a descendant lived")
+		time.Sleep(5 * time.Millisecond)
+	}
+	require.Equal(t, 137, e.status(t))
+}
+
+func TestRunLeavesNothingOfACommandThatForksWithoutEnd(t *testing.T) {
+	p := newPlace(t)
+	const forks = `trap '' TERM; echo $$ >"$1/child"
+spawn() { while [ ! -e "$1/over" ]; do sh -c 'trap "" TERM; sleep 0.02; (setsid sleep 5 &)' & sleep 0.01; done; }
+spawn "$1" & spawn "$1"`
+	e := p.run(forks, "--ttl", "3s", "--grace", "200ms", "--once", "--id", "forker")
+	p.pid("child")
+	guard := guardOf(t, e)
+	time.Sleep(300 * time.Millisecond)
+	p.remove()
+	status := e.status(t)
+	require.NoError(t, os.WriteFile(filepath.Join(p.notes, "over"), nil, 0o600))
+	require.Equal(t, 125, status)
+	require.False(t, alive(guard))
+	entries, err := os.ReadDir("/proc")
+	require.NoError(t, err)
+	for _, entry := range entries {
+		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
+		if err == nil {
+			require.NotContains(t, string(environ), "ELECTION_ID=forker\x00", "process %s is left", entry.Name())
+		}
+	}
+}

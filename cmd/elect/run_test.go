@@ -1,0 +1,181 @@
+//go:build unix
+
+package main
+
+import (
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stay notes the shell's process id and goes on for long, in short steps so that
+// traps are heeded.
+const stay = `echo $$ >"$1/child"; while :; do sleep 0.05; done`
+
+func TestRunExitsWithTheStatusOfTheCommand(t *testing.T) {
+	for script, want := range map[string]int{
+		"exit 0":        0,
+		"exit 7":        7,
+		"exit 125":      125,
+		"kill -KILL $$": 137,
+		"kill -TERM $$": 143,
+	} {
+		t.Run(script, func(t *testing.T) {
+			p := newPlace(t)
+			require.Equal(t, want, p.run(script).status(t))
+			_, held := p.record()
+			require.False(t, held, "the record was left behind")
+		})
+	}
+}
+
+func TestRunTellsTheCommandWhatItLeads(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(`echo "$ELECTION_NAME $ELECTION_ID $ELECTION_TTL $ELECTION_TOKEN"`, "--id", "me", "--ttl", "12s", "--grace", "1s")
+	require.Zero(t, e.status(t))
+	words := strings.Fields(e.out.String())
+	require.Len(t, words, 4)
+	require.Equal(t, []string{"job", "me", "12s"}, words[:3])
+	token, err := strconv.ParseUint(words[3], 10, 64)
+	require.NoError(t, err)
+	require.NotZero(t, token)
+}
+
+func TestRunPassesStandardInputAndOutputOn(t *testing.T) {
+	p := newPlace(t)
+	cmd := exec.Command(elect, "run", "--store", p.store, "job", "--", "sh", "-c", "cat; echo to-stderr >&2")
+	cmd.Stdin = strings.NewReader("from stdin")
+	e := startCommand(t, cmd)
+	require.Zero(t, e.status(t))
+	require.Equal(t, "from stdin", e.out.String())
+	require.Contains(t, e.err.String(), "to-stderr\n")
+}
+
+func TestRunForwardsSignalsToTheCommandsGroup(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGWINCH} {
+		t.Run(sig.String(), func(t *testing.T) {
+			p := newPlace(t)
+			e := p.run(`trap 'exit 9' ` + strconv.Itoa(int(sig)) + `; ` + stay)
+			p.pid("child")
+			e.send(t, sig)
+			require.Equal(t, 9, e.status(t))
+		})
+	}
+}
+
+func TestRunAfterSIGTERMWaitsForTheCommandThenFreesTheRecordThenExitsWithItsStatus(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		t.Run(sig.String(), func(t *testing.T) {
+			p := newPlace(t)
+			// Much longer than TTL and grace: a drain takes as long as it takes.
+			e := p.run(`trap 'echo >"$1/told"; sleep 4; echo >"$1/drained"; exit 3' TERM INT; `+stay, "--ttl", "2s", "--grace", "300ms")
+			p.pid("child")
+			e.send(t, sig)
+			p.note("told")
+			for !p.has("drained") {
+				_, held := p.record()
+				require.True(t, held || p.has("drained"), "the record was given up before the command had stopped")
+				time.Sleep(20 * time.Millisecond)
+			}
+			require.Equal(t, 3, e.status(t))
+			_, held := p.record()
+			require.False(t, held)
+		})
+	}
+}
+
+func TestRunAfterASecondSIGTERMKillsTheCommandAfterTheGrace(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(`trap 'echo >"$1/told"' TERM; `+stay, "--grace", "500ms")
+	child := p.pid("child")
+	e.send(t, syscall.SIGTERM)
+	p.note("told")
+	time.Sleep(time.Second)
+	require.True(t, alive(child), "one SIGTERM is a request")
+	e.send(t, syscall.SIGTERM)
+	require.Equal(t, 137, e.status(t))
+	require.False(t, alive(child))
+}
+
+func TestRunEndsTheWaitOnASignal(t *testing.T) {
+	p := newPlace(t)
+	p.run(stay)
+	p.pid("child")
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
+		e := p.run(`echo >"$1/second"`)
+		eventually(t, "it waits", func() bool { return strings.Contains(e.err.String(), "waiting") })
+		e.send(t, sig)
+		require.Equal(t, 128+int(sig), e.status(t))
+	}
+	require.False(t, p.has("second"))
+}
+
+func TestRunStopsTheCommandBeforeTheTTLIfElectIsStopped(t *testing.T) {
+	p := newPlace(t)
+	const ttl = 4 * time.Second
+	e := p.run(`trap '' TERM; `+stay, "--ttl", ttl.String(), "--grace", "1s")
+	child := p.pid("child")
+	e.send(t, syscall.SIGSTOP)
+	stopped := time.Now()
+	eventually(t, "the command is killed", func() bool { return !alive(child) })
+	require.Less(t, time.Since(stopped), ttl)
+	e.send(t, syscall.SIGCONT)
+	next := p.pidAfter("child", child)
+	require.True(t, alive(next), "it leads again")
+}
+
+// pidAfter waits until a note has another process id in it than before.
+func (p *place) pidAfter(name string, before int) int {
+	p.t.Helper()
+	pid := before
+	eventually(p.t, "another "+name, func() bool {
+		pid = p.pid(name)
+		return pid != before
+	})
+	return pid
+}
+
+func TestRunCampaignsAgainAfterALoss(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(`echo "$ELECTION_TOKEN" >>"$1/tokens"; `+stay, "--ttl", "3s", "--grace", "500ms")
+	first := p.pid("child")
+	p.remove()
+	second := p.pidAfter("child", first)
+	require.False(t, alive(first), "the command of the lost term still runs")
+	e.send(t, syscall.SIGTERM)
+	require.Equal(t, 143, e.status(t))
+	require.False(t, alive(second))
+	requireOrder(t, p.note("tokens"), 2)
+}
+
+func TestRunOnceExitsAfterALoss(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(`trap 'exit 0' TERM; `+stay, "--once")
+	p.pid("child")
+	p.remove()
+	require.Equal(t, 125, e.status(t))
+	require.Contains(t, e.err.String(), "elect: leadership lost: the record is gone or somebody else's; COMMAND was stopped\n")
+}
+
+// requireOrder wants the log to have so many tokens, each larger than those
+// before.
+func requireOrder(t *testing.T, log string, tokens int) {
+	t.Helper()
+	seen := []uint64{}
+	for _, line := range strings.Split(log, "\n") {
+		fields := strings.Fields(line)
+		require.NotEmpty(t, fields)
+		token, err := strconv.ParseUint(fields[0], 10, 64)
+		require.NoError(t, err, line)
+		if len(seen) == 0 || seen[len(seen)-1] != token {
+			seen = append(seen, token)
+		}
+	}
+	require.Len(t, seen, tokens, "the terms overlap, or one is missing: %v", seen)
+	require.IsIncreasing(t, seen)
+}
