@@ -14,9 +14,9 @@
 //     jump of 120 s ends a TTL of 60 s at once. A jump backward keeps a dead
 //     owner's record alive for as long.
 //   - A failover, with Sentinel or Cluster: replication is asynchronous, and the
-//     new primary may not know the record. WAIT and min-replicas-to-write make
-//     that less likely, not impossible. A primary that is cut off goes on for up
-//     to the cluster's node timeout.
+//     new primary may not know the record. And until the old one has heard of it,
+//     or for up to the cluster's node timeout if it is cut off, there are two.
+//     WAIT and min-replicas-to-write make that less likely, not impossible.
 //   - A restart without an append-only file that is synced on each write
 //     (appendonly yes, appendfsync always) forgets what was not yet on disk.
 //   - Eviction: with any maxmemory-policy but noeviction the server may drop
