@@ -38,6 +38,7 @@ type campaign struct {
 	draft   kv.Record // the signature, value and TTL that it tries to put in
 	asked   bool      // a create was sent: our record may be there, now or later
 	unknown bool      // the last create had no clear answer: look before the next
+	since   instant   // when the first create was sent that our record may be of
 	found   kv.Record // our own record, seen in the safe though no create told us
 	trouble error     // the last error of the store or of the health check
 }
@@ -137,8 +138,11 @@ func (c *campaign) claim(ctx context.Context) (*Term, error) {
 func (c *campaign) create(ctx context.Context) (*Term, error) {
 	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
 	defer cancel()
-	c.asked = true
 	sent := c.clock()
+	if !c.unknown {
+		c.since = sent
+	}
+	c.asked = true
 	rec, err := c.store.Create(attempt, c.name, c.draft)
 	switch {
 	case err == nil:
@@ -176,15 +180,22 @@ func (c *campaign) look(ctx context.Context) error {
 
 // adopt takes a record over that we find to be ours though no create told us so.
 // Only a refresh proves it, and trust is counted from that refresh.
+//
+// A record that may be older than its TTL is removed instead. Its store may have
+// begun to end it when the refresh came, and grant the refresh all the same
+// (Consul does).
 func (c *campaign) adopt(ctx context.Context) (*Term, error) {
 	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
 	defer cancel()
 	sent := c.clock()
 	rec, err := c.store.Refresh(attempt, c.name, c.found)
-	if err == nil {
+	if err == nil && c.clock().since(c.since) < c.pace.ttl {
 		return c.elected(ctx, rec, sent)
 	}
-	if errors.Is(err, kv.ErrStale) {
+	if err == nil {
+		err = errors.Join(errLate, c.store.Delete(attempt, c.name, rec))
+	}
+	if errors.Is(err, kv.ErrStale) || errors.Is(err, errLate) {
 		c.found, c.unknown = kv.Record{}, false
 		return nil, err
 	}

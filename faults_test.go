@@ -229,6 +229,41 @@ func TestAnAnswerThatIsTooLateToBeTrustedIsProvenAgain(t *testing.T) {
 	})
 }
 
+// A store may have begun to end a record that is older than its TTL when a
+// refresh comes, and grant the refresh all the same.
+func TestAnOwnRecordThatMayBeOlderThanItsTTLIsRemovedAndNotAdopted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBallot(t)
+		lingering := lingering{memkv.New()}
+		faults := kvfault.Wrap(lingering)
+		faults.On(kvfault.Create).Next(1).DropReplies()
+		faults.On(kvfault.Get).DropRequests()
+		faults.On(kvfault.Watch).Next(1).DelayReplies(ttl / 100)
+		time.AfterFunc(time.Second, func() { faults.On(kvfault.Watch).DropReplies() })
+		time.AfterFunc(ttl*3/2, func() {
+			faults.On(kvfault.Watch).Next(1).Fail(errStore)
+			synctest.Wait()
+			faults.Heal()
+		})
+		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, 1, faults.Calls(kvfault.Delete))
+		require.Equal(t, 2, faults.Calls(kvfault.Create))
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}
+
+// lingering is a store that keeps records for twice their TTL.
+type lingering struct{ *memkv.Store }
+
+func (s lingering) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	asked := rec.TTL
+	rec.TTL *= 2
+	rec, err := s.Store.Create(ctx, name, rec)
+	rec.TTL = asked
+	return rec, err
+}
+
 func TestResignEndsTheTermThoughTheStoreIsDownAndCanBeRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
@@ -463,25 +498,29 @@ func TestNothingIsLeftWhenRunCampaignOrResignHasReturned(t *testing.T) {
 		var health gate
 		a := b.candidate(store, "a", health.option)
 		before := runtime.NumGoroutine()
+		nothingLeft := func(after string) {
+			synctest.Wait() // for goroutines on their very last instructions
+			require.Equal(t, before, runtime.NumGoroutine(), "after "+after)
+		}
 		for range 3 {
 			term, err := a.Campaign(t.Context())
 			require.NoError(t, err)
 			time.Sleep(ttl)
 			require.NoError(t, term.Resign(t.Context()))
-			require.Equal(t, before, runtime.NumGoroutine(), "after Resign")
+			nothingLeft("Resign")
 
 			require.NoError(t, a.Run(t.Context(), func(context.Context, *election.Term) error {
 				time.Sleep(ttl)
 				return nil
 			}))
-			require.Equal(t, before, runtime.NumGoroutine(), "after Run")
+			nothingLeft("Run")
 
 			store.Put(b.name, "old lock")
 			ctx, cancel := context.WithTimeout(t.Context(), ttl)
 			_, err = a.Campaign(ctx)
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.Equal(t, before, runtime.NumGoroutine(), "after Campaign")
+			nothingLeft("Campaign")
 			store.Remove(b.name)
 		}
 	})
