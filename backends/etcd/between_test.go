@@ -16,16 +16,16 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// meddled returns a store whose next Txn is held back until *meddle has run, if
-// that is set.
-func meddled(t testing.TB) (store *etcdkv.Store, meddle *func()) {
+// meddled returns a store whose next call of the method is held back until
+// *meddle has run, if that is set.
+func meddled(t testing.TB, step string) (store *etcdkv.Store, meddle *func()) {
 	t.Helper()
 	meddle = new(func())
 	client := dialWith(t, nil, clientv3.Config{
 		Endpoints: []string{testenv.Etcd(t)},
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(
 			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-				if f := *meddle; f != nil && strings.HasSuffix(method, "/Txn") {
+				if f := *meddle; f != nil && strings.HasSuffix(method, step) {
 					*meddle = nil
 					f()
 				}
@@ -38,7 +38,7 @@ func meddled(t testing.TB) (store *etcdkv.Store, meddle *func()) {
 // A write is conditional on what the look before it has seen.
 func TestAForeignRecordThatComesBetweenALookAndAWriteIsLeftAlone(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
-	store, meddle := meddled(t)
+	store, meddle := meddled(t, "/Txn")
 	_, heir := held(t, store)
 	for what, write := range map[string]func(name string, rec kv.Record) error{
 		"publish": func(name string, rec kv.Record) error {
@@ -76,7 +76,7 @@ func TestAForeignRecordThatComesBetweenALookAndAWriteIsLeftAlone(t *testing.T) {
 
 func TestNothingIsHandedOverToAnHeirThatGoesAtThatMoment(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
-	store, meddle := meddled(t)
+	store, meddle := meddled(t, "/Txn")
 	lead, leader := held(t, store)
 	_, heir := held(t, store)
 	*meddle = func() {
@@ -90,8 +90,75 @@ func TestNothingIsHandedOverToAnHeirThatGoesAtThatMoment(t *testing.T) {
 	require.Equal(t, leader, got)
 }
 
+// The heir's record goes and its lease does not, yet. To hand over to such a
+// lease is to hand over to nobody.
+func TestNothingIsHandedOverToALeaseWithoutARecord(t *testing.T) {
+	client := dial(t, nil, testenv.Etcd(t))
+	for _, step := range []string{"/Range", "/LeaseTimeToLive", "/Txn"} {
+		store, meddle := meddled(t, step)
+		lead, leader := held(t, store)
+		second, heir := held(t, store)
+		*meddle = func() { remove(t, client, second) }
+		_, err := store.Swap(within(t, patience), lead, leader, heir)
+		require.ErrorIs(t, err, kv.ErrStale, "removed before %s", step)
+		requireAlive(t, client, heir)
+		got, err := store.Refresh(within(t, patience), lead, leader)
+		require.NoError(t, err)
+		require.Equal(t, leader, got)
+	}
+}
+
+// The heir gives up its record, and at each step of that another safe would be
+// handed over to it. If it is, the record stays.
+func TestAnHeirThatGivesUpTakesNoOtherRecordAlong(t *testing.T) {
+	for _, step := range []string{"/Range", "/Txn", "/LeaseTimeToLive", "/LeaseRevoke"} {
+		store := open(t, nil, testenv.Etcd(t))
+		leaving, meddle := meddled(t, step)
+		lead, leader := held(t, store)
+		second, heir := held(t, store)
+		var rec kv.Record
+		var err error
+		*meddle = func() { rec, err = store.Swap(within(t, patience), lead, leader, heir) }
+		require.NoError(t, leaving.Delete(within(t, patience), second, heir))
+		require.Nil(t, *meddle, "a delete has no such step: %s", step)
+		if err != nil {
+			require.ErrorIs(t, err, kv.ErrStale)
+			rec = leader
+		}
+		got, err := store.Refresh(within(t, patience), lead, rec)
+		require.NoError(t, err, "after a hand-over at %s", step)
+		require.Equal(t, rec, got)
+	}
+}
+
+// An heir may have several records. Which of them goes meanwhile does not matter
+// as long as one is left.
+func TestAHandOverNeedsOneOfTheHeirsRecords(t *testing.T) {
+	store, meddle := meddled(t, "/Txn")
+	names := make([]string, 3)
+	recs := make([]kv.Record, 3)
+	names[0], recs[0] = held(t, store)
+	for i := range names[1:] {
+		name, rec := held(t, store)
+		rec, err := store.Swap(within(t, patience), name, rec, recs[0])
+		require.NoError(t, err)
+		names[i+1], recs[i+1] = name, rec
+	}
+	lead, leader := held(t, store)
+	*meddle = func() {
+		for i := range 2 {
+			require.NoError(t, store.Delete(within(t, patience), names[i], recs[i]))
+		}
+	}
+	rec, err := store.Swap(within(t, patience), lead, leader, recs[0])
+	require.NoError(t, err)
+	got, err := store.Refresh(within(t, patience), lead, rec)
+	require.NoError(t, err)
+	require.Equal(t, rec, got)
+}
+
 func TestADeleteMeetsANewValueOnTheWay(t *testing.T) {
-	store, meddle := meddled(t)
+	store, meddle := meddled(t, "/Txn")
 	name, rec := held(t, store)
 	*meddle = func() { publish(t, store, name, rec, "published") }
 	require.NoError(t, store.Delete(within(t, patience), name, rec))

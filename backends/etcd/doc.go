@@ -45,9 +45,8 @@
 // TTLs are rounded up to whole seconds, and no lease is shorter than one and a
 // half election timeouts of the servers (2 s by default). Record.TTL is what was
 // granted. A record in the safe of the heir and one handed over to it share the
-// heir's lease, which is revoked with the last of them. Whoever holds a lease
-// and deletes its record in the very moment in which another safe is handed over
-// to it may take that record along: it has resigned from both.
+// heir's lease, which is revoked with the last of them. A hand-over requires, in
+// its Txn, that the lease has a key: an heir without a record is no heir.
 //
 // Every other value at the key is foreign. A record whose key has no lease, ours
 // or not, is permanent: it stays until somebody deletes it. What another program
@@ -86,7 +85,8 @@
 //	Create, refused  1: read; in a race also grant, Txn and revoke (3 w)
 //	Refresh          2: keep-alive, read
 //	Swap, new value  2: read, Txn (w)
-//	Swap, hand-over  3: read, keep-alive or grant (w), Txn (w)
+//	Swap, takeover   3: read, grant (w), Txn (w)
+//	Swap, hand-over  4: read, keep-alive, timetolive, Txn (w)
 //	Delete           4: read, Txn (w), timetolive, revoke (w)
 //	Get              1: read
 //	Watch            2 to begin with

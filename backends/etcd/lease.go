@@ -97,18 +97,38 @@ func (sf safe) revoke(ctx context.Context, lease string) error {
 	return err
 }
 
+// keys returns the keys that have the lease, none if there is no such lease.
+func (sf safe) keys(ctx context.Context, lease string) ([][]byte, error) {
+	id, err := leaseID(lease)
+	if err != nil || id == clientv3.NoLease {
+		return nil, err
+	}
+	resp, err := sf.client.TimeToLive(ctx, id, clientv3.WithAttachedKeys())
+	if err != nil {
+		return nil, err
+	}
+	return resp.Keys, nil
+}
+
+// backed is the condition that the lease still has one of the keys that it has
+// now. It returns [kv.ErrStale] if it has none.
+func (sf safe) backed(ctx context.Context, lease string) (clientv3.Cmp, error) {
+	keys, err := sf.keys(ctx, lease)
+	if err != nil {
+		return clientv3.Cmp{}, err
+	}
+	if len(keys) == 0 {
+		return clientv3.Cmp{}, kv.ErrStale
+	}
+	id, err := leaseID(lease)
+	return clientv3.Compare(clientv3.LeaseValue(string(keys[0])), "=", id), err
+}
+
 // free ends the lease of a record that was deleted, unless another key has it:
 // after a hand-over, one lease backs two records.
 func (sf safe) free(ctx context.Context, lease string) error {
-	id, err := leaseID(lease)
-	if err != nil || id == clientv3.NoLease {
-		return err
-	}
-	resp, err := sf.client.TimeToLive(ctx, id, clientv3.WithAttachedKeys())
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return nil
-	}
-	if err == nil && len(resp.Keys) == 0 {
+	keys, err := sf.keys(ctx, lease)
+	if err == nil && len(keys) == 0 {
 		err = sf.revoke(ctx, lease)
 	}
 	if err != nil {

@@ -40,10 +40,10 @@ func (sf safe) find(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	return now, err
 }
 
-// put is the write of every record: one Txn that puts it, with its lease, if
-// cond holds. If cond does not hold, done is false and the record is what the
-// safe holds instead.
-func (sf safe) put(ctx context.Context, cond clientv3.Cmp, rec kv.Record) (_ kv.Record, done bool, _ error) {
+// put is the write of every record: one Txn that puts it, with its lease, if all
+// conditions hold. If one does not, done is false and the record is what the
+// safe holds.
+func (sf safe) put(ctx context.Context, rec kv.Record, conditions ...clientv3.Cmp) (_ kv.Record, done bool, _ error) {
 	text, err := encode(rec)
 	if err != nil {
 		return kv.Record{}, false, err
@@ -53,16 +53,17 @@ func (sf safe) put(ctx context.Context, cond clientv3.Cmp, rec kv.Record) (_ kv.
 		return kv.Record{}, false, err
 	}
 	resp, err := sf.client.Txn(ctx).
-		If(cond).
+		If(conditions...).
 		Then(clientv3.OpPut(sf.key, text, clientv3.WithLease(id))).
 		Else(clientv3.OpGet(sf.key)).
 		Commit()
-	switch {
-	case errors.Is(err, rpctypes.ErrRequestTooLarge):
-		return kv.Record{}, false, fmt.Errorf("%w: %w", kv.ErrInvalid, err)
-	case err != nil:
+	if errors.Is(err, rpctypes.ErrRequestTooLarge) {
+		err = fmt.Errorf("%w: %w", kv.ErrInvalid, err)
+	}
+	if err != nil {
 		return kv.Record{}, false, err
-	case resp.Succeeded:
+	}
+	if resp.Succeeded {
 		return stored(rec, resp.Header.Revision), true, nil
 	}
 	for _, pair := range resp.Responses[0].GetResponseRange().Kvs {
@@ -84,17 +85,18 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	if !errors.Is(err, kv.ErrVacant) {
 		return kv.Record{}, err
 	}
-	return sf.sign(ctx, clientv3.Compare(clientv3.CreateRevision(sf.key), "=", 0), rec, kv.ErrHeld)
+	vacant := clientv3.Compare(clientv3.CreateRevision(sf.key), "=", 0)
+	return sf.sign(ctx, rec, vacant, kv.ErrHeld)
 }
 
-// sign puts a new signature, with a lease granted for it, if cond holds, and
-// returns refused if it does not.
-func (sf safe) sign(ctx context.Context, cond clientv3.Cmp, rec kv.Record, refused error) (kv.Record, error) {
+// sign puts a new signature, with a lease granted for it, if the condition
+// holds, and returns refused if it does not.
+func (sf safe) sign(ctx context.Context, rec kv.Record, condition clientv3.Cmp, refused error) (kv.Record, error) {
 	lease, ttl, err := sf.grant(ctx, rec.TTL)
 	if err != nil {
 		return kv.Record{}, err
 	}
-	now, done, err := sf.put(ctx, cond, kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl, Lease: lease})
+	now, done, err := sf.put(ctx, kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl, Lease: lease}, condition)
 	// The client sends a Txn again after an answer of the kind "cancelled" that
 	// was not its own context's. If the safe has the lease that nobody else
 	// knows, then the first sending was carried out.
@@ -127,37 +129,62 @@ func (sf safe) swap(ctx context.Context, old, next kv.Record) (kv.Record, error)
 	if now.Revision != old.Revision {
 		return kv.Record{}, kv.ErrStale
 	}
-	unchanged := clientv3.Compare(clientv3.ModRevision(sf.key), "=", int64(now.Revision))
 	switch {
 	case publishing:
-		now.Value = next.Value
-		return sf.replace(ctx, unchanged, now)
+		return sf.publish(ctx, now, next.Value)
 	case next.Lease != "":
-		return sf.handOver(ctx, unchanged, next)
+		return sf.handOver(ctx, now, next)
 	default:
-		return sf.sign(ctx, unchanged, next, kv.ErrStale)
+		return sf.sign(ctx, next, sf.holds(now), kv.ErrStale)
 	}
+}
+
+// holds is the condition that the safe is as it was when now was read.
+func (sf safe) holds(now kv.Record) clientv3.Cmp {
+	return clientv3.Compare(clientv3.ModRevision(sf.key), "=", int64(now.Revision))
+}
+
+func (sf safe) publish(ctx context.Context, now kv.Record, value string) (kv.Record, error) {
+	next := now
+	next.Value = value
+	next, done, err := sf.put(ctx, next, sf.holds(now))
+	if err == nil && !done {
+		err = kv.ErrStale
+	}
+	return next, err
 }
 
 // handOver puts the heir's signature, with the heir's lease.
-func (sf safe) handOver(ctx context.Context, unchanged clientv3.Cmp, next kv.Record) (kv.Record, error) {
-	ttl, err := sf.keepAlive(ctx, next.Lease)
+//
+// The heir may give up its record at the same moment, and revoke the lease when
+// it sees no key with it. So the Txn requires that some key has the lease: then
+// the heir either comes first, and the Txn is refused, or sees the safe's key.
+// A lease that has once been without keys gets none again.
+func (sf safe) handOver(ctx context.Context, now, heir kv.Record) (kv.Record, error) {
+	ttl, err := sf.keepAlive(ctx, heir.Lease)
 	if err != nil {
 		return kv.Record{}, err
 	}
-	if ttl < next.TTL {
-		return kv.Record{}, fmt.Errorf("TTL %v: want up to %v, which the heir's lease has: %w", next.TTL, ttl, kv.ErrInvalid)
+	if ttl < heir.TTL {
+		return kv.Record{}, fmt.Errorf("TTL %v: want up to %v, which the heir's lease has: %w", heir.TTL, ttl, kv.ErrInvalid)
 	}
-	return sf.replace(ctx, unchanged, kv.Record{Signature: next.Signature, Value: next.Value, TTL: ttl, Lease: next.Lease})
-}
-
-// replace puts a record whose lease is there already.
-func (sf safe) replace(ctx context.Context, unchanged clientv3.Cmp, rec kv.Record) (kv.Record, error) {
-	now, done, err := sf.put(ctx, unchanged, rec)
-	if errors.Is(err, rpctypes.ErrLeaseNotFound) || err == nil && !done {
-		return kv.Record{}, kv.ErrStale
+	next := kv.Record{Signature: heir.Signature, Value: heir.Value, TTL: ttl, Lease: heir.Lease}
+	for {
+		backed, err := sf.backed(ctx, heir.Lease)
+		if err != nil {
+			return kv.Record{}, err
+		}
+		got, done, err := sf.put(ctx, next, sf.holds(now), backed)
+		switch {
+		case errors.Is(err, rpctypes.ErrLeaseNotFound):
+			return kv.Record{}, kv.ErrStale
+		case err != nil || done:
+			return got, err
+		case got.Revision != now.Revision:
+			return kv.Record{}, kv.ErrStale
+		}
+		// It was the other key that changed. The lease may have a third.
 	}
-	return now, err
 }
 
 func (sf safe) refresh(ctx context.Context, rec kv.Record) (kv.Record, error) {
@@ -191,7 +218,7 @@ func (sf safe) delete(ctx context.Context, rec kv.Record) error {
 			return err
 		}
 		resp, err := sf.client.Txn(ctx).
-			If(clientv3.Compare(clientv3.ModRevision(sf.key), "=", int64(now.Revision))).
+			If(sf.holds(now)).
 			Then(clientv3.OpDelete(sf.key)).
 			Commit()
 		if err != nil {

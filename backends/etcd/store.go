@@ -63,8 +63,9 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 
 // Swap implements [kv.Store]: a read that tells whether the safe holds old, then
 // one Txn that puts the new record if the key's ModRevision is still the one
-// read. Between the two, a hand-over keeps the heir's lease alive or, if it has
-// none, grants one.
+// read. Between the two, a takeover has a lease granted, and a hand-over keeps the
+// heir's alive and finds a key that has it: its Txn requires that this still is
+// so, and is made anew with another key of that lease if only this has changed.
 func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	sf, err := s.open(ctx, name)
 	if err == nil {
