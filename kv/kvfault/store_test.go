@@ -261,6 +261,17 @@ func TestDelaysStayBesideOtherFaults(t *testing.T) {
 	})
 }
 
+func TestDelaysStayWhenAFaultRunsOut(t *testing.T) {
+	inFakeTime(t, func(b *bench) {
+		b.faults.On(kvfault.Get).DelayReplies(patient)
+		b.faults.On(kvfault.Get).Next(1).Fail(errDown)
+		require.ErrorIs(t, b.calls()[kvfault.Get](b.Context()), errDown)
+		start := time.Now()
+		require.NoError(t, b.calls()[kvfault.Get](b.Context()))
+		require.Equal(t, patient, time.Since(start))
+	})
+}
+
 func TestWhatIsWithheldArrivesAfterTheCallerHasGivenUp(t *testing.T) {
 	each(t, func(b *bench, op kvfault.Op, call func(context.Context) error) {
 		b.faults.On(op).Withhold()
@@ -276,8 +287,13 @@ func TestWhatIsWithheldArrivesAfterTheCallerHasGivenUp(t *testing.T) {
 func TestWhatIsWithheldArrivesInOrderAndIsAnswered(t *testing.T) {
 	inFakeTime(t, func(b *bench) {
 		b.faults.On(kvfault.Delete, kvfault.Refresh).Withhold()
-		b.waits(b.calls()[kvfault.Delete])
-		b.waits(b.calls()[kvfault.Refresh])
+		ctx, cancel := context.WithCancel(b.Context())
+		given := make(chan error)
+		go func() { given <- b.calls()[kvfault.Delete](ctx) }()
+		synctest.Wait()
+		b.waits(b.calls()[kvfault.Refresh]) // called second, gives up first
+		cancel()
+		require.ErrorIs(t, <-given, context.Canceled)
 		answers := b.faults.Deliver(b.Context())
 		require.Len(t, answers, 2)
 		require.NoError(t, answers[0])

@@ -3,6 +3,7 @@ package kvfault_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"sync"
 	"testing"
@@ -204,4 +205,24 @@ func TestAWatchEndsWithOneError(t *testing.T) {
 			require.Equal(t, 1, errs)
 		})
 	}
+}
+
+// A lingering store's watches take a second to end.
+type lingering struct{ kv.Store }
+
+func (s lingering) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		defer time.Sleep(patient)
+		s.Store.Watch(ctx, name)(yield)
+	}
+}
+
+func TestAWatchLeavesNothingRunning(t *testing.T) {
+	inFakeTime(t, func(b *bench) {
+		start := time.Now()
+		for range kvfault.Wrap(lingering{b.store}).Watch(b.Context(), name) {
+			break
+		}
+		require.Equal(t, patient, time.Since(start), "the loop ends when the store's own watch has ended")
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -153,7 +154,18 @@ func (t *trial) delete(s kv.Store, name string, rec kv.Record) {
 // holds requires that the safe holds exactly rec.
 func (t *trial) holds(name string, rec kv.Record) {
 	t.Helper()
-	require.Equal(t, rec, t.get(t.s, name), "the record in %.80q", name)
+	got := t.get(t.s, name)
+	if got != rec {
+		require.FailNow(t, "the safe holds another record", "%.80q:\nwant %s\ngot  %s", name, describe(rec), describe(got))
+	}
+}
+
+// describe returns a record as text that a failure can print.
+func describe(rec kv.Record) string {
+	if len(rec.Value) > 100 {
+		rec.Value = fmt.Sprintf("%s… (%d bytes)", rec.Value[:100], len(rec.Value))
+	}
+	return fmt.Sprintf("%+v", rec)
 }
 
 // vacant requires that the safe holds nothing.

@@ -62,17 +62,24 @@ func (t *trial) carries(values []string) {
 	for _, value := range values {
 		name := t.name()
 		rec := t.create(t.s, name, t.signed(value))
-		require.Equal(t, value, rec.Value)
+		t.valued(rec, value)
 		t.holds(name, rec)
 		rec = t.refresh(t.s, name, rec)
-		require.Equal(t, value, rec.Value)
+		t.valued(rec, value)
 		last = t.publish(t.s, published, last, value)
-		require.Equal(t, value, last.Value)
+		t.valued(last, value)
 		t.holds(published, last)
 		w.sees(last)
-		require.Equal(t, value, t.refresh(t.s, published, last).Value)
+		t.valued(t.refresh(t.s, published, last), value)
 		t.delete(t.s, name, rec)
 		t.vacant(name)
+	}
+}
+
+func (t *trial) valued(rec kv.Record, value string) {
+	t.Helper()
+	if rec.Value != value {
+		require.FailNow(t, "the value has changed", "want %.200q\ngot  %.200q", value, rec.Value)
 	}
 }
 

@@ -3,7 +3,6 @@ package kvtest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -23,7 +22,7 @@ func (o sighting) String() string {
 	if o.err != nil {
 		return o.err.Error()
 	}
-	return fmt.Sprintf("%+.200v", o.rec)
+	return describe(o.rec)
 }
 
 // A watcher reads a watch in a goroutine of its own.
@@ -102,7 +101,7 @@ func (w *watcher) next() sighting {
 func (w *watcher) sees(rec kv.Record) {
 	w.t.Helper()
 	for o := w.next(); o.rec != rec; o = w.next() {
-		w.t.Logf("waiting for %+v, the watch yielded %v", rec, o)
+		w.t.Logf("waiting for %s, the watch yielded %v", describe(rec), o)
 	}
 }
 
@@ -118,7 +117,7 @@ func (w *watcher) seesVacancy() {
 func (w *watcher) seesForeign(value string) {
 	w.t.Helper()
 	for o := w.next(); !o.rec.Foreign || o.rec.Value != value; o = w.next() {
-		w.t.Logf("waiting for %q, the watch yielded %v", value, o)
+		w.t.Logf("waiting for %.80q, the watch yielded %v", value, o)
 	}
 }
 
