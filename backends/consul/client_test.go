@@ -32,6 +32,7 @@ type wire struct {
 	next  http.RoundTripper
 	count atomic.Int64
 	total *atomic.Int64 // counts for several clients, if not nil
+	lax   atomic.Int64  // reads of keys that were not in consistent mode
 
 	mu     sync.Mutex
 	before func(*http.Request) // runs before the next transaction is sent
@@ -41,6 +42,9 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.count.Add(1)
 	if w.total != nil {
 		w.total.Add(1)
+	}
+	if req.Method == http.MethodGet && !req.URL.Query().Has("consistent") {
+		w.lax.Add(1)
 	}
 	if req.URL.Path == "/v1/txn" {
 		w.mu.Lock()

@@ -4,11 +4,14 @@ package consulkv_test
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
 	"io"
 	"net/http"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/consul"
@@ -53,10 +56,11 @@ func TestEveryOperationOnAPausedServerReturnsWithItsContext(t *testing.T) {
 		},
 	} {
 		start := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		why := errors.New("the caller thought better of it")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, why)
 		err := call(ctx)
 		cancel()
-		require.ErrorIs(t, err, context.DeadlineExceeded, what)
+		require.ErrorIs(t, err, why, what)
 		unknown(t, err)
 		require.Less(t, time.Since(start), 5*time.Second, what)
 	}
@@ -139,4 +143,47 @@ func TestACreateWhoseSessionEndedBeforeUseIsNotHeld(t *testing.T) {
 	require.ErrorContains(t, err, "invalid session")
 	_, err = s.Get(t.Context(), name)
 	require.ErrorIs(t, err, kv.ErrVacant)
+}
+
+// The same in a takeover: the record is as its owner saw it.
+func TestATakeoverWhoseSessionEndedBeforeUseIsNotStale(t *testing.T) {
+	s, client, requests := open(t)
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Minute))
+	requests.beforeTxn(func(*http.Request) {
+		list, _, err := client.Session().List(nil)
+		require.NoError(t, err)
+		for _, session := range list {
+			if session.Name == "election: "+name && session.ID != rec.Lease {
+				_, err := client.Session().Destroy(session.ID, nil)
+				require.NoError(t, err)
+			}
+		}
+	})
+	_, err := s.Swap(t.Context(), name, rec, signed("v", time.Minute))
+	unknown(t, err)
+	got, err := s.Refresh(t.Context(), name, rec)
+	require.NoError(t, err)
+	require.Equal(t, rec, got)
+}
+
+// The client reports the end of a body that breaks off as text alone.
+func TestAnAnswerThatBreaksOffReportsTheContext(t *testing.T) {
+	held := signed("v", time.Minute)
+	text := base64.StdEncoding.EncodeToString([]byte(kv.Encode(held)))
+	s := fake(t, func(w http.ResponseWriter, req *http.Request) {
+		if req.Method == http.MethodGet {
+			holding(w, 5, text)
+			return
+		}
+		w.WriteHeader(http.StatusOK)
+		assert.NoError(t, http.NewResponseController(w).Flush())
+		<-req.Context().Done()
+	})
+	held.Token = 5
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err := s.Refresh(ctx, "k", held)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	unknown(t, err)
 }

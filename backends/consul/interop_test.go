@@ -155,6 +155,7 @@ var strangers = []struct {
 	{who: "Patroni", locked: true, content: "member-1"},
 	{who: "litefs", locked: true, content: `{"hostname":"h","advertise-url":"u"}`},
 	{who: "our own text without the lock flags", content: `{"election":1,"signature":"s","ttl_ms":1000}`},
+	{who: "our own text, locked without the lock flags", locked: true, content: `{"election":1,"signature":"s","ttl_ms":1000}`},
 }
 
 func TestKeysOfOthersAreReportedAndNeverChanged(t *testing.T) {

@@ -53,6 +53,16 @@ func TestALifetimeIsTwiceTheTTLAndTheLockDelay(t *testing.T) {
 	}
 }
 
+// To destroy a session that holds a key starts the lock-delay.
+func TestASafeThatIsGivenUpIsOpenAtOnceWhateverTheLockDelay(t *testing.T) {
+	s := consulkv.New(dial(t, testenv.Consul(t)), &consulkv.Options{MinTTL: ttl, LockDelay: time.Minute})
+	name := newName()
+	for range 3 {
+		rec := create(t, s, name, signed("v", time.Minute))
+		require.NoError(t, s.Delete(t.Context(), name, rec))
+	}
+}
+
 func TestAPrefixIsPutBeforeTheName(t *testing.T) {
 	client := dial(t, testenv.Consul(t))
 	name := newName()

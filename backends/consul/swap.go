@@ -165,8 +165,8 @@ func (s *Store) renewFor(ctx context.Context, next kv.Record) (renewal, error) {
 }
 
 // put applies ops, which make rec of what the key held when it was seen. It
-// returns [kv.ErrStale] if the key has changed, and a [*refusal] if the reason
-// lies elsewhere.
+// returns [kv.ErrStale] if the key has changed, as it does too when the session
+// that holds it ends, and a [*refusal] if the reason lies elsewhere.
 func (s *Store) put(ctx context.Context, key string, seen entry, rec kv.Record, ops ...*api.KVTxnOp) (kv.Record, error) {
 	index, err := s.apply(ctx, key, append([]*api.KVTxnOp{unchanged(key, seen)}, ops...)...)
 	if err == nil {
@@ -186,8 +186,6 @@ func (s *Store) put(ctx context.Context, key string, seen entry, rec kv.Record, 
 	switch {
 	case lookErr != nil:
 		return kv.Record{}, lookErr
-	case now.index == seen.index && no.sessionGone():
-		return kv.Record{}, fmt.Errorf("session %s has ended: %w", rec.Lease, kv.ErrStale)
 	case now.index == seen.index:
 		return kv.Record{}, err
 	}

@@ -55,8 +55,8 @@ func (s *Store) apply(ctx context.Context, key string, ops ...*api.KVTxnOp) (uin
 	return 0, fmt.Errorf("the server did not say what it wrote at %q: the client needs key:read", key)
 }
 
-// A refusal says why the server rolled a Txn back. Its reasons are text: nothing
-// is concluded from one that is not recognized.
+// A refusal says why the server rolled a Txn back. The reasons are text, so as
+// little as possible is concluded from them: the key itself tells the rest.
 type refusal struct{ reasons api.TxnErrors }
 
 func (r *refusal) Error() string {
@@ -70,19 +70,8 @@ func (r *refusal) Error() string {
 // lockDelay reports whether the key is closed for a while after its last
 // session. The server looks at that before anything else.
 func (r *refusal) lockDelay() bool {
-	return r.says(func(text string) bool {
-		return strings.HasPrefix(text, "failed to lock key ") && strings.HasSuffix(text, " due to lock delay")
-	})
-}
-
-// sessionGone reports whether a session that was to hold a key does not exist.
-func (r *refusal) sessionGone() bool {
-	return r.says(func(text string) bool { return strings.HasPrefix(text, "invalid session ") })
-}
-
-func (r *refusal) says(what func(string) bool) bool {
 	for _, e := range r.reasons {
-		if what(e.What) {
+		if strings.HasPrefix(e.What, "failed to lock key ") && strings.HasSuffix(e.What, " due to lock delay") {
 			return true
 		}
 	}
