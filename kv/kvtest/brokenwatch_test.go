@@ -285,12 +285,18 @@ func TestAWatchThatKeepsAProcessorBusyIsNoticed(t *testing.T) {
 	}}
 	backend := memory(good)
 	backend.Open = func(testing.TB) kv.Store { return spinning }
-	for _, c := range kvtest.Cases() {
-		if c.Name == "a watch of an unchanged safe is idle" {
-			v := &verdict{TB: t}
-			v.run(c, backend)
-			require.True(t, v.Failed())
+	all := kvtest.Cases()
+	idle := all[slices.IndexFunc(all, func(c kvtest.Case) bool { return c.Name == "a watch of an unchanged safe is idle" })]
+	// On a machine that is busy otherwise, a loop may get too little to be noticed.
+	var last string
+	for range 10 {
+		v := &verdict{TB: t}
+		v.run(idle, backend)
+		last = v.text.String()
+		if v.Failed() {
 			require.Contains(t, v.text.String(), "processor time")
+			return
 		}
 	}
+	require.Fail(t, "nobody noticed", last)
 }
