@@ -45,7 +45,8 @@ func BenchmarkCreateAndDelete(b *testing.B) {
 // What a tick of the watches does for each holder.
 func BenchmarkFeel(b *testing.B) {
 	benchmark(b, func(s *Store, rec kv.Record) error {
-		_, err := s.feel(rec.Lease)
+		life, _, _ := parseLease(rec.Lease)
+		_, err := s.feel(life)
 		return err
 	})
 }

@@ -21,7 +21,7 @@ func TestTheStoreKeepsTheContract(t *testing.T) {
 	dir := t.TempDir()
 	kvtest.Run(t, kvtest.Backend{
 		Open:   func(t testing.TB) kv.Store { return open(t, dir) },
-		TTL:    500 * time.Millisecond,
+		TTL:    2 * time.Second,
 		Put:    func(t testing.TB, name, value string) { put(t, dir, name, value) },
 		Remove: func(t testing.TB, name string) { require.NoError(t, os.RemoveAll(folderOf(t, dir, name))) },
 	})

@@ -2,13 +2,12 @@ package filekv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/electkv/election/kv"
 )
 
-// Create adds a page to a vacant safe, by one link(2).
+// Create gives a vacant safe a page, by one rename(2) of its head.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	got, err := s.create(ctx, name, rec)
 	if err != nil {
@@ -17,7 +16,7 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	return got, nil
 }
 
-func (s *Store) create(ctx context.Context, name string, rec kv.Record) (_ kv.Record, err error) {
+func (s *Store) create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	f, start, err := s.begin(ctx, name)
 	if err != nil {
 		return kv.Record{}, err
@@ -38,14 +37,15 @@ func (s *Store) create(ctx context.Context, name string, rec kv.Record) (_ kv.Re
 	if cur.held {
 		return kv.Record{}, kv.ErrHeld
 	}
-	lease, err := s.pin()
+	life, err := s.pin()
 	if err != nil {
 		return kv.Record{}, err
 	}
-	defer func() { err = errors.Join(err, s.unpin()) }()
+	defer s.unpin()
 
 	next := step{
-		rec:      kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl, Lease: lease},
+		rec:      kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl, Lease: leaseOf(life, f)},
+		life:     life,
 		clock:    s.clock,
 		deadline: start + ttl,
 		durable:  true,
@@ -54,7 +54,7 @@ func (s *Store) create(ctx context.Context, name string, rec kv.Record) (_ kv.Re
 		if cur.held {
 			return step{}, kv.ErrHeld
 		}
-		next.rec.Token, next.rec.Revision = cur.number+1, cur.number+1
+		next.rec.Token, next.rec.Revision = cur.next(), cur.next()
 		return next, nil
 	})
 	if err != nil {

@@ -134,7 +134,7 @@ func TestOneOfManyProcessesHoldsTheSafeAndTokensGrow(t *testing.T) {
 	rec, err := s.Create(t.Context(), "n", signed(ample))
 	require.NoError(t, err)
 	require.NoError(t, s.Delete(t.Context(), "n", rec))
-	require.Len(t, files(t, s.Folder("n")), 1, "old pages are removed")
+	require.Len(t, files(t, s.Folder("n")), 1, "a head, and no page left over")
 }
 
 // obstruct locks a folder, if it is there, for a while.

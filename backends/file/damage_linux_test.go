@@ -17,12 +17,14 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// lastPage returns the path of a safe's last page.
+// lastPage returns the path of a safe's page.
 func lastPage(t testing.TB, s *filekv.Store, name string) string {
 	t.Helper()
-	pages := files(t, s.Folder(name))
-	require.NotEmpty(t, pages)
-	return filepath.Join(s.Folder(name), pages[len(pages)-1])
+	found := files(t, s.Folder(name))
+	require.Len(t, found, 2, "a head and a page")
+	_, page, _ := strings.Cut(found[0], ".")
+	require.Equal(t, found[1], page)
+	return filepath.Join(s.Folder(name), page)
 }
 
 // edit changes the last page of a safe in place.
@@ -48,17 +50,17 @@ const otherBoot = "00000000-0000-4000-8000-000000000000"
 func TestARestartOfTheHostVacatesEverySafe(t *testing.T) {
 	for name, after := range map[string]func(s *filekv.Store, rec kv.Record) error{
 		"the life file is there": func(s *filekv.Store, rec kv.Record) error {
-			path := filepath.Join(s.Lives(), rec.Lease)
+			path := s.LifeFile(rec)
 			if err := os.Remove(path); err != nil { // the one that is locked
 				return err
 			}
 			return os.WriteFile(path, nil, 0o600)
 		},
 		"the life file is gone": func(s *filekv.Store, rec kv.Record) error {
-			return os.Remove(filepath.Join(s.Lives(), rec.Lease))
+			return os.Remove(s.LifeFile(rec))
 		},
 		"the page is torn": func(s *filekv.Store, rec kv.Record) error {
-			if err := os.Remove(filepath.Join(s.Lives(), rec.Lease)); err != nil {
+			if err := os.Remove(s.LifeFile(rec)); err != nil {
 				return err
 			}
 			path := lastPage(t, s, "n")
@@ -114,7 +116,7 @@ func TestARecordWhoseLifeFileWasRemovedLivesByItsDeadline(t *testing.T) {
 	s, other := open(t, dir), open(t, dir)
 	rec, err := s.Create(t.Context(), "n", signed(ttl))
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(filepath.Join(s.Lives(), rec.Lease)))
+	require.NoError(t, os.Remove(s.LifeFile(rec)))
 	began := time.Now()
 	_, err = s.Refresh(t.Context(), "n", rec)
 	require.NoError(t, err)
@@ -149,10 +151,19 @@ func TestWhatIsNotOursIsForeignAndStays(t *testing.T) {
 		"a page with a path for a life file": func(_, page string) error {
 			return os.WriteFile(page, []byte(`{"filekv":1,"clock":"c","deadline_ns":1,"life":"../../../../../etc/passwd","name":"n"}`+"\n{}\n"), 0o600)
 		},
-		"a large page":       func(_, page string) error { return os.WriteFile(page, make([]byte, 2<<20), 0o600) },
-		"a folder as a page": func(_, page string) error { return os.Mkdir(page, 0o700) },
-		"a link as a page":   func(_, page string) error { return os.Symlink("/etc/hostname", page) },
-		"a pipe as a page":   func(_, page string) error { return syscall.Mkfifo(page, 0o600) },
+		"a large page": func(_, page string) error { return os.WriteFile(page, make([]byte, 2<<20), 0o600) },
+		"a folder as a page": func(_, page string) error {
+			return firstErr(os.Remove(page), func() error { return os.Mkdir(page, 0o700) })
+		},
+		"a link as a page": func(_, page string) error {
+			return firstErr(os.Remove(page), func() error { return os.Symlink("/etc/hostname", page) })
+		},
+		"a pipe as a page": func(_, page string) error {
+			return firstErr(os.Remove(page), func() error { return syscall.Mkfifo(page, 0o600) })
+		},
+		"a folder of other things": func(folder, page string) error {
+			return firstErr(os.RemoveAll(folder), func() error { return os.MkdirAll(filepath.Join(folder, "things"), 0o700) })
+		},
 		"a pipe for the folder": func(folder, _ string) error {
 			return firstErr(os.RemoveAll(folder), func() error { return syscall.Mkfifo(folder, 0o600) })
 		},
@@ -164,7 +175,7 @@ func TestWhatIsNotOursIsForeignAndStays(t *testing.T) {
 			s := open(t, t.TempDir())
 			rec, err := s.Create(t.Context(), "n", signed(ample))
 			require.NoError(t, err)
-			require.NoError(t, put(s.Folder("n"), filepath.Join(s.Folder("n"), "03999999999999999999")))
+			require.NoError(t, put(s.Folder("n"), lastPage(t, s, "n")))
 			got, err := s.Get(t.Context(), "n")
 			require.NoError(t, err)
 			require.True(t, got.Foreign && got.Permanent, "%.200v", got)

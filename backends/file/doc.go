@@ -7,9 +7,10 @@
 //
 // At most one live record a safe, and larger tokens for later signatures,
 // whatever processes do: crash at any point, freeze in the middle of a write,
-// fill the disk. A write is one link(2) of a finished file to a name that must
-// not exist yet, which is the file system's own compare-and-swap: no lock stands
-// between two writers, so none can be lost, unlinked or left behind by a frozen
+// fill the disk. A write is one rename(2) of a file whose name is the state that
+// the writer saw. The name never comes again, so the rename is the file system's
+// own compare-and-swap: it fails if anybody else has written since. No lock
+// stands between two writers, so none can be lost, unlinked, or held by a frozen
 // process. Writers queue up at a flock(2) for order alone, for at most 200 ms,
 // and go on without it.
 //
@@ -30,9 +31,14 @@
 //
 // What breaks it: a directory that several hosts share (New refuses the network
 // file systems that it knows), somebody who removes or edits files by hand, and
-// for tokens a crash of the host on a file system that loses a synced file. When
-// a safe's whole folder is removed its record is gone, which the holder learns
-// at its next refresh; tokens go on from the wall clock, in microseconds.
+// for tokens a file system that loses what was synced. When a safe's folder is
+// removed its record is gone, which the holder learns at its next refresh; tokens
+// go on from the wall clock, in microseconds.
+//
+// A writer looks at the clock just before its rename. If it is stopped between
+// the two, beyond the deadline, its refresh may bring back a record that somebody
+// has already seen fade, as long as nobody has taken the safe. It never takes the
+// safe from anybody.
 //
 // System calls on files cannot be cancelled. A context is looked at between
 // them, so a call returns late while the disk hangs.
@@ -44,50 +50,54 @@
 //
 // # Records
 //
-//	safes/<name>/<number>   a page of the safe: its state since some write
-//	lives/<id>              the life file of a process, locked while it has records
-//	temps/                  files that are being written
+//	safes/<name>/<number>.<id>   the head of a safe, an empty file: its name is the state
+//	safes/<name>/<id>            the page that the head names
+//	lives/<id>                   the life file of a process, locked while it has records
+//	temps/                       files that are being written
 //
-// The page with the highest number is the safe's state; a write adds the next
-// one and removes those before it. An empty page is a vacant safe. Otherwise a
-// page has two lines of JSON: what the file store needs (clock, deadline, life
-// file, name), and the text form of the record (package kv). The token of a
-// signature is the number of the page that brought it in. Numbers are never used
-// twice, as the last page stays when the safe is vacant; the first is the wall
-// clock in microseconds.
+// A write puts a new page into the folder, renames the head to the next number
+// and that page's id, and removes the old page. A vacant safe has a head without
+// an id. The token of a signature is the number of the write that brought it in.
+// The head stays when the safe is vacant, so numbers are never used twice; the
+// first is the wall clock in microseconds.
+//
+// A page has two lines of JSON: what the file store needs (clock, deadline, life
+// file, name), and the text form of the record (package kv). Lease names the life
+// file and the safe.
 //
 // Names keep lower-case letters, digits, "-", "_" and inner dots; other bytes
 // are written as %xx, and long names end in a hash. A name has at most 1,024
 // bytes, a signature with its value 1 MiB.
 //
-// Anything else found at the name (a plain file, a symbolic link, a page that is
-// not ours) is a foreign, permanent record.
+// Anything else found at the name (a plain file, a symbolic link, a folder of
+// other things, a page that is not ours) is a foreign, permanent record.
 //
 // # Requirements
 //
-// A local file system with hard links and flock(2). New checks both. Who may use
-// the directory may use its records: the files get the permissions of the
-// directory whatever the umask is, so a directory of mode 2770 is shared by its
-// group. New creates a missing directory with mode 0700. Do not share one with
-// the sticky bit among users.
+// A local file system with flock(2). New tries it. Who may use the directory may
+// use its records: the files get the permissions of the directory whatever the
+// umask is, so a directory of mode 2770 is shared by its group. New creates a
+// missing directory with mode 0700. Do not share one with the sticky bit among
+// users.
 //
-// Linux, macOS and Windows; on Windows a page is not synced with its folder.
+// Linux, macOS and Windows; on Windows folders are not synced. The tests run on
+// Linux.
 //
-// No element of the directory may be removed while it is in use. Should a life
-// file be removed all the same (a cleaner of old files; each refresh makes it
-// young again), its records live by their deadlines.
+// Nothing in the directory may be removed while it is in use. Should a life file
+// be removed all the same, its records live by their deadlines. (A cleaner of old
+// files finds none that are in use: each refresh makes them young again.)
 //
 // # Cost
 //
-// An operation is some twenty system calls, no more than a few hundred
-// microseconds without a sync. Create and a hand-over sync the page and its
-// folder, a refresh does not. A store with live records has one open file and
-// one timer.
+// An operation is some thirty system calls: 0.1 ms on a file system in memory,
+// 0.4 ms on a disk, and Create and a hand-over 2 ms on a disk, as they sync page
+// and folder. A store with live records has one open file and one timer, which
+// last for a second after the last record.
 //
 // The watches of a store share one goroutine, one inotify instance and a tick of
 // 50 ms, which reads the clock and tries the lock of each life file that they
-// wait for, some 5 µs a holder, however many records it has. So a vacancy after
+// wait for, some 10 µs a holder, however many records it has. So a vacancy after
 // a crash or at a deadline is seen within about 50 ms. A change of the safe is
-// pushed; so is a refresh, which costs each watch one look at one file. If there
-// is no inotify instance to be had, watches look every 250 ms.
+// pushed; so is a refresh, which costs each watch a look or two at one file. If
+// there is no inotify instance to be had, watches look every 250 ms.
 package filekv

@@ -1,8 +1,10 @@
 package filekv
 
 import (
+	"crypto/rand"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -20,80 +22,96 @@ func newFolder(t *testing.T) folder {
 	return f
 }
 
-func (f folder) mustLast(t *testing.T) sheet {
+func (f folder) mustRead(t *testing.T) sheet {
 	t.Helper()
-	last, err := f.last()
+	found, err := f.read()
 	require.NoError(t, err)
-	return last
+	return found
 }
 
 func always() error { return nil }
 
 func TestOneOfTwoWritersTurnsThePage(t *testing.T) {
 	f := newFolder(t)
-	from := f.mustLast(t).number
-	err := f.add(from, turn{text: []byte("second"), still: func() error {
-		return f.add(from, turn{text: []byte("first"), still: always})
+	found := f.mustRead(t)
+	err := f.turn(found, turn{text: []byte("second"), still: func() error {
+		return f.turn(found, turn{text: []byte("first"), still: always})
 	}})
 	require.ErrorIs(t, err, errTurned)
-	require.Equal(t, sheet{number: from + 1, text: []byte("first")}, f.mustLast(t))
+	now := f.mustRead(t)
+	require.Equal(t, found.number+1, now.number)
+	require.Equal(t, "first", string(now.text))
+	require.Empty(t, now.strays)
 }
 
-// While a writer stands still just before its link, others write so often that
-// the number it wants is free again.
-func TestAWriterThatWasStoppedBeforeItsLinkHasNoEffect(t *testing.T) {
-	for _, writes := range []uint64{2, 3, 7} {
+// While a writer stands still just before its rename, others write, and vacate
+// the safe, so that it looks as it did.
+func TestAWriterThatWasStoppedBeforeItsRenameHasNoEffect(t *testing.T) {
+	for writes := range 6 {
 		f := newFolder(t)
-		from := f.mustLast(t).number
-		err := f.add(from, turn{text: []byte("late"), still: func() error {
-			for i := range writes {
-				require.NoError(t, f.add(from+i, turn{text: []byte("others"), still: always}))
+		err := f.turn(f.mustRead(t), turn{text: []byte("late"), still: func() error {
+			for i := range writes + 1 {
+				next := turn{text: []byte("others"), still: always}
+				if i%2 == 1 {
+					next.text = nil
+				}
+				require.NoError(t, f.turn(f.mustRead(t), next))
 			}
 			return nil
 		}})
-		require.ErrorIs(t, err, errOvertaken, "after %d writes", writes)
-		require.Equal(t, sheet{number: from + writes, text: []byte("others")}, f.mustLast(t))
-		pages, err := f.pages()
-		require.NoError(t, err)
-		require.Len(t, pages, 1, "the late page is gone")
+		require.ErrorIs(t, err, errTurned)
+		require.NotEqual(t, "late", string(f.mustRead(t).text))
+		require.Empty(t, f.mustRead(t).strays)
 	}
 }
 
 // The folder is removed while a writer stands still, and made anew by another.
 func TestAWriterWhoseFolderWasReplacedHasNoEffect(t *testing.T) {
 	f := newFolder(t)
-	from := f.mustLast(t).number
 	var now sheet
-	err := f.add(from, turn{text: []byte("late"), still: func() error {
+	err := f.turn(f.mustRead(t), turn{text: []byte("late"), still: func() error {
 		require.NoError(t, os.RemoveAll(f.path))
 		require.NoError(t, f.found())
-		now = f.mustLast(t)
-		require.Greater(t, now.number, from+1)
+		now = f.mustRead(t)
 		return nil
 	}})
-	require.ErrorIs(t, err, errOvertaken)
-	require.Equal(t, now, f.mustLast(t))
+	require.ErrorIs(t, err, errTurned)
+	require.Equal(t, now, f.mustRead(t))
+}
+
+// A writer that has died left its page. One that is still at work is left alone.
+func TestAWriteSweepsThePagesOfTheDeadOnly(t *testing.T) {
+	f := newFolder(t)
+	dead := rand.Text()
+	require.NoError(t, f.put(dead, turn{text: []byte("dead")}))
+	found := f.mustRead(t)
+	require.Equal(t, []string{dead}, found.strays)
+	working := rand.Text()
+	require.NoError(t, f.put(working, turn{text: []byte("working")}))
+	require.NoError(t, f.turn(found, turn{text: []byte("t"), still: always}))
+	require.Equal(t, []string{working}, f.mustRead(t).strays)
 }
 
 // No lock is involved here.
-func TestManyWritersAddEachPageOnce(t *testing.T) {
+func TestManyWritersTurnEachPageOnce(t *testing.T) {
 	const writers, writes = 8, 60
 	f := newFolder(t)
-	first := f.mustLast(t).number
-	added := make(chan uint64, writers*writes)
+	first := f.mustRead(t).number
+	turned := make(chan uint64, writers*writes)
 	var crowd sync.WaitGroup
-	for range writers {
+	for w := range writers {
 		crowd.Go(func() {
 			for n := 0; n < writes; {
-				last, err := f.last()
+				found, err := f.read()
 				if err == nil {
-					err = f.add(last.number, turn{text: []byte("t"), still: always})
+					text := []byte("a page of some length")
+					err = f.turn(found, turn{text: text[:(w+n)%len(text)], still: always})
 				}
 				switch {
 				case err == nil:
-					added <- last.number + 1
+					turned <- found.number + 1
 					n++
-				case errors.Is(err, errTurned), errors.Is(err, errOvertaken):
+				case errors.Is(err, errTurned):
 				default:
 					t.Error(err)
 					return
@@ -102,30 +120,52 @@ func TestManyWritersAddEachPageOnce(t *testing.T) {
 		})
 	}
 	crowd.Wait()
-	close(added)
+	close(turned)
 	seen := make(map[uint64]bool)
-	for number := range added {
-		require.False(t, seen[number], "page %d was added twice", number)
+	for number := range turned {
+		require.False(t, seen[number], "page %d was turned to twice", number)
 		seen[number] = true
 	}
-	require.GreaterOrEqual(t, f.mustLast(t).number, first+writers*writes)
+	require.Equal(t, first+writers*writes, f.mustRead(t).number)
+	require.Empty(t, f.mustRead(t).strays)
 }
 
-func TestTwoFoundersBeginWithOnePage(t *testing.T) {
+func TestTwoFoundersBeginWithOneHead(t *testing.T) {
 	f := newFolder(t)
-	before := f.mustLast(t)
+	before := f.mustRead(t)
 	require.NoError(t, f.found())
-	require.Equal(t, before, f.mustLast(t))
+	require.Equal(t, before, f.mustRead(t))
 	temps, err := os.ReadDir(f.temps)
 	require.NoError(t, err)
 	require.Empty(t, temps)
 }
 
+func TestAFolderThatWasEmptiedByHandBeginsAnew(t *testing.T) {
+	f := newFolder(t)
+	before := f.mustRead(t)
+	require.NoError(t, os.Remove(filepath.Join(f.path, head(before.number, ""))))
+	require.Zero(t, f.mustRead(t))
+	require.NoError(t, f.found())
+	require.NoDirExists(t, f.path)
+	require.NoError(t, f.found())
+	require.Greater(t, f.mustRead(t).number, before.number)
+}
+
+func TestAFolderThatHasLostItsHeadSaysSo(t *testing.T) {
+	f := newFolder(t)
+	require.NoError(t, f.turn(f.mustRead(t), turn{text: []byte("t"), still: always}))
+	found := f.mustRead(t)
+	require.NoError(t, os.Remove(filepath.Join(f.path, head(found.number, found.page))))
+	require.Zero(t, f.mustRead(t).number)
+	require.ErrorContains(t, f.found(), f.path+" has files but no head")
+}
+
 func TestAWriterThatChangesItsMindLeavesNothing(t *testing.T) {
 	f := newFolder(t)
-	before, no := f.mustLast(t), errors.New("no")
-	require.ErrorIs(t, f.add(before.number, turn{still: func() error { return no }}), no)
-	require.Equal(t, before, f.mustLast(t))
+	before, no := f.mustRead(t), errors.New("no")
+	err := f.turn(before, turn{text: []byte("t"), still: func() error { return no }})
+	require.ErrorIs(t, err, no)
+	require.Equal(t, before, f.mustRead(t))
 	temps, err := os.ReadDir(f.temps)
 	require.NoError(t, err)
 	require.Empty(t, temps)

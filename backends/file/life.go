@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -13,8 +14,12 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A life is the life file of a Store, locked as long as it backs a record. Its
-// id is the Lease of those records. It is guarded by lifeMu.
+// linger is how long a life is kept after its last record. Whoever has seen that
+// record may be handing a safe over to it.
+const linger = time.Second
+
+// A life is the life file of a Store, locked as long as it backs a record. It is
+// guarded by lifeMu.
 type life struct {
 	id   string
 	lock *flock.Flock
@@ -22,7 +27,9 @@ type life struct {
 	holds map[hold]time.Duration
 	// pins counts the operations at work that may add a hold.
 	pins int
-	// timer looks after the holds at next; nil before the first.
+	// used is when it was last needed.
+	used time.Time
+	// timer looks after the holds at next, or earlier; nil before the first.
 	timer *time.Timer
 	next  time.Duration
 }
@@ -31,6 +38,16 @@ type life struct {
 type hold struct {
 	name  string
 	token uint64
+}
+
+// leaseOf returns the Lease of a record in the safe f that a life backs. It names
+// the safe, so that one look tells whether there is an heir to hand over to.
+func leaseOf(life string, f folder) string { return life + "/" + f.name }
+
+// parseLease returns what leaseOf put together, and reports whether it did.
+func parseLease(lease string) (life, name string, ok bool) {
+	life, name, ok = strings.Cut(lease, "/")
+	return life, name, ok && isID(life) && filepath.IsLocal(name) && !strings.ContainsAny(name, `/\`)
 }
 
 // pin returns the id of the store's life, which is not given up before unpin.
@@ -47,11 +64,11 @@ func (s *Store) pin() (id string, err error) {
 	return s.life.id, nil
 }
 
-func (s *Store) unpin() error {
+func (s *Store) unpin() {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
 	s.life.pins--
-	return s.release(s.life)
+	s.rest(s.life)
 }
 
 // keep notes the record that a step has put into the safe f, if our life backs
@@ -61,7 +78,7 @@ func (s *Store) keep(f folder, done step) error {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
 	l := s.life
-	if l == nil || l.id != done.rec.Lease {
+	if l == nil || l.id != done.life {
 		return nil
 	}
 	l.holds[hold{f.name, done.rec.Token}] = done.deadline
@@ -77,18 +94,25 @@ func (s *Store) keep(f folder, done step) error {
 }
 
 // drop notes that the safe f does not hold rec any more.
-func (s *Store) drop(f folder, rec kv.Record) error {
+func (s *Store) drop(f folder, rec kv.Record) {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
-	l, h := s.life, hold{f.name, rec.Token}
-	if l == nil {
-		return nil
+	if s.life == nil {
+		return
 	}
-	if _, ours := l.holds[h]; !ours {
-		return nil
+	h := hold{f.name, rec.Token}
+	if _, ours := s.life.holds[h]; ours {
+		delete(s.life.holds, h)
+		s.rest(s.life)
 	}
-	delete(l.holds, h)
-	return s.release(l)
+}
+
+// rest has l reviewed after a while, if it backs no record. lifeMu is held.
+func (s *Store) rest(l *life) {
+	l.used = time.Now()
+	if l.pins == 0 && len(l.holds) == 0 {
+		s.reviewIn(l, linger)
+	}
 }
 
 // born creates a life file. It is locked before anybody can read its name in a
@@ -113,43 +137,4 @@ func (s *Store) born() (*life, error) {
 			return nil, err
 		}
 	}
-}
-
-// release gives up the life l if it backs no record. Somebody may have handed a
-// safe over to it without our knowing, so look for that first. lifeMu is held.
-func (s *Store) release(l *life) error {
-	if l.pins > 0 || len(l.holds) > 0 {
-		return nil
-	}
-	if err := s.adopt(l); err != nil {
-		s.reviewIn(l, retry)
-		return err
-	}
-	if len(l.holds) > 0 {
-		s.reviewIn(l, 0)
-		return nil
-	}
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	s.life = nil
-	return errors.Join(removeFile(l.lock.Path()), l.lock.Close())
-}
-
-// adopt looks through all safes for records that l backs. lifeMu is held.
-func (s *Store) adopt(l *life) error {
-	safes, err := os.ReadDir(s.safes())
-	if err != nil {
-		return err
-	}
-	for _, e := range safes {
-		cur, err := s.look(folder{path: filepath.Join(s.safes(), e.Name())})
-		if err != nil {
-			return err
-		}
-		if cur.backedBy(l.id) {
-			l.holds[hold{cur.page.Name, cur.rec.Token}] = cur.page.Deadline
-		}
-	}
-	return nil
 }

@@ -29,6 +29,17 @@ func (s *Store) hasLife() bool {
 	return s.life != nil
 }
 
+// requireRest requires that the store gives up its life soon.
+func (s *Store) requireRest(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool { return !s.hasLife() }, 20*time.Second, 10*time.Millisecond)
+}
+
+func (s *Store) lifeFile(rec kv.Record) string {
+	life, _, _ := parseLease(rec.Lease)
+	return filepath.Join(s.lives(), life)
+}
+
 func (s *Store) lifeFiles(t *testing.T) int {
 	t.Helper()
 	entries, err := os.ReadDir(s.lives())
@@ -44,12 +55,13 @@ func TestALifeIsGivenUpAfterItsLastRecord(t *testing.T) {
 		require.NoError(t, err)
 		recs = append(recs, rec)
 	}
-	require.Equal(t, recs[0].Lease, recs[2].Lease, "records share a life")
+	require.Equal(t, 1, s.lifeFiles(t), "records share a life")
 	require.NoError(t, s.Delete(t.Context(), "a", recs[0]))
 	require.NoError(t, s.Delete(t.Context(), "b", recs[1]))
+	time.Sleep(2 * linger)
 	require.True(t, s.hasLife())
 	require.NoError(t, s.Delete(t.Context(), "c", recs[2]))
-	require.False(t, s.hasLife())
+	s.requireRest(t)
 	require.Zero(t, s.lifeFiles(t))
 }
 
@@ -59,7 +71,7 @@ func TestALifeIsGivenUpWhenItsLastRecordHasFaded(t *testing.T) {
 	require.NoError(t, err)
 	_, err = s.Create(t.Context(), "b", kv.Record{Signature: "s", TTL: 300 * time.Millisecond})
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { return !s.hasLife() }, 20*time.Second, 10*time.Millisecond)
+	s.requireRest(t)
 	require.Zero(t, s.lifeFiles(t))
 }
 
@@ -68,12 +80,12 @@ func TestALifeLastsAsLongAsSomebodyRefreshesItsRecord(t *testing.T) {
 	s, other := pair(t)
 	rec, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: ttl})
 	require.NoError(t, err)
-	for began := time.Now(); time.Since(began) < 4*ttl; time.Sleep(ttl / 8) {
+	for began := time.Now(); time.Since(began) < 2*linger; time.Sleep(ttl / 8) {
 		_, err := other.Refresh(t.Context(), "n", rec)
 		require.NoError(t, err)
 	}
 	require.True(t, s.hasLife())
-	require.Eventually(t, func() bool { return !s.hasLife() }, 20*time.Second, 10*time.Millisecond)
+	s.requireRest(t)
 }
 
 func TestALifeLastsForASafeThatWasHandedOverToIt(t *testing.T) {
@@ -84,12 +96,14 @@ func TestALifeLastsForASafeThatWasHandedOverToIt(t *testing.T) {
 	require.NoError(t, err)
 	first, err := leader.Swap(t.Context(), "first", old, second)
 	require.NoError(t, err)
-	require.False(t, leader.hasLife(), "it backs nothing any more")
+	leader.requireRest(t)
 	require.NoError(t, heir.Delete(t.Context(), "second", second))
+	time.Sleep(2 * linger)
 	got, err := leader.Get(t.Context(), "first")
 	require.NoError(t, err)
 	require.Equal(t, first, got)
 	require.NoError(t, heir.Delete(t.Context(), "first", first))
+	heir.requireRest(t)
 	require.Zero(t, heir.lifeFiles(t))
 }
 
@@ -112,7 +126,7 @@ func TestOldRemainsOfTheDeadAreCleanedUpAndTheLivingSpared(t *testing.T) {
 	require.NoError(t, os.WriteFile(fresh, nil, 0o600))
 	require.NoError(t, os.Mkdir(temp, 0o700))
 	old := time.Now().Add(-2 * garbage)
-	for _, path := range []string{dead, temp, filepath.Join(s.lives(), living.Lease)} {
+	for _, path := range []string{dead, temp, s.lifeFile(living)} {
 		require.NoError(t, os.Chtimes(path, old, old))
 	}
 	_, err = s.Create(t.Context(), "m", kv.Record{Signature: "s", TTL: long})
@@ -125,7 +139,47 @@ func TestOldRemainsOfTheDeadAreCleanedUpAndTheLivingSpared(t *testing.T) {
 
 	_, err = other.Refresh(t.Context(), "n", living)
 	require.NoError(t, err)
-	info, err := os.Stat(filepath.Join(s.lives(), living.Lease))
+	info, err := os.Stat(s.lifeFile(living))
 	require.NoError(t, err)
 	require.Less(t, time.Since(info.ModTime()), garbage, "a refresh makes the life file young")
+}
+
+// The heir's record is seen, and then the writer sleeps for longer than the heir
+// keeps its life.
+func TestAHandOverThatComesTooLateForTheHeirIsRefused(t *testing.T) {
+	for n := int64(1); ; n++ {
+		require.Less(t, n, int64(50))
+		heir, leader := pair(t)
+		second, err := heir.Create(t.Context(), "second", kv.Record{Signature: "heir", TTL: long})
+		require.NoError(t, err)
+		old, err := leader.Create(t.Context(), "first", kv.Record{Signature: "leader", TTL: long})
+		require.NoError(t, err)
+		ctx := &sleeper{Context: t.Context(), sleep: linger}
+		ctx.n.Store(n)
+		rec, err := leader.Swap(ctx, "first", old, second)
+		if err == nil {
+			got, err := heir.Get(t.Context(), "first")
+			require.NoError(t, err)
+			require.Equal(t, rec, got)
+		} else {
+			require.ErrorIs(t, err, kv.ErrStale)
+			got, err := heir.Get(t.Context(), "first")
+			require.NoError(t, err)
+			require.Equal(t, old, got)
+			return // asleep between the look and the link
+		}
+	}
+}
+
+func TestALeaseThatIsNotOursIsInvalid(t *testing.T) {
+	s, _ := pair(t)
+	old, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: long})
+	require.NoError(t, err)
+	life, _, _ := parseLease(old.Lease)
+	for _, lease := range []string{"7587848", life, life + "/", life + "/../n", life + "/..", "../" + life + "/n"} {
+		_, err = s.Swap(t.Context(), "n", old, kv.Record{Signature: "t", TTL: long, Lease: lease})
+		require.ErrorIs(t, err, kv.ErrInvalid, "%q", lease)
+	}
+	_, err = s.Swap(t.Context(), "n", old, kv.Record{Signature: "t", TTL: long, Lease: life + "/m"})
+	require.ErrorIs(t, err, kv.ErrStale)
 }

@@ -14,9 +14,9 @@ import (
 
 // A state is what was found in a safe.
 type state struct {
-	number uint64    // the last page; 0 if there is none
-	rec    kv.Record // zero if the safe is vacant
-	held   bool
+	found sheet
+	rec   kv.Record // zero if the safe is vacant
+	held  bool
 
 	// The following are set if an own record is live.
 	page  page
@@ -28,7 +28,7 @@ type state struct {
 
 // backedBy reports whether the safe holds a record of the life id.
 func (c state) backedBy(id string) bool {
-	return c.held && !c.rec.Foreign && c.rec.Lease == id
+	return c.held && !c.rec.Foreign && c.page.Life == id
 }
 
 // holds reports whether the safe holds rec at rec's revision.
@@ -45,9 +45,12 @@ const (
 	lost               // there is no such file
 )
 
+// next returns the number of a write that follows c.
+func (c state) next() uint64 { return c.found.number + 1 }
+
 // look returns the state of the safe f.
 func (s *Store) look(f folder) (state, error) {
-	found, err := f.last()
+	found, err := f.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		_, err = os.Stat(s.safes()) // a new name, or the whole store is gone?
 		return state{}, err
@@ -55,21 +58,21 @@ func (s *Store) look(f folder) (state, error) {
 	if err != nil {
 		return state{}, err
 	}
-	outcast := state{number: found.number, rec: foreign(found.number, found.text), held: true}
+	outcast := state{found: found, rec: foreign(found), held: true}
 	if found.odd {
 		return outcast, nil
 	}
 	if len(found.text) == 0 {
-		return state{number: found.number}, nil
+		return state{found: found}, nil
 	}
 	p, ours := readPage(f, found.text)
 	if !ours {
 		return outcast, nil
 	}
-	c := state{number: found.number, page: p}
+	c := state{found: found, page: p}
 	live, err := s.judge(&c)
 	if err != nil || !live {
-		return state{number: found.number}, err
+		return state{found: found}, err
 	}
 	c.rec, c.held = p.record(found.number)
 	if !c.held {
@@ -111,14 +114,4 @@ func (s *Store) feel(id string) (pulse, error) {
 		return alive, nil
 	}
 	return dead, lock.Close()
-}
-
-// isLife reports whether id can be the name of a life file (rand.Text).
-func isLife(id string) bool {
-	for i := range len(id) {
-		if c := id[i]; (c < 'A' || 'Z' < c) && (c < '2' || '7' < c) {
-			return false
-		}
-	}
-	return len(id) == 26
 }

@@ -71,33 +71,33 @@ func (m modes) mkdir(path string) error {
 	return os.Chmod(path, m.folder)
 }
 
-// tryOut does once what operations do: create a file, link it, lock it. It works
-// on a full disk.
+// tryOut does once what operations do: create a file, rename it, lock it. It
+// works on a full disk.
 func (s *Store) tryOut() error {
 	temp := filepath.Join(s.dir, "temps", rand.Text())
-	linked := temp + ".link"
-	defer os.Remove(linked)
+	renamed := temp + ".renamed"
+	defer os.Remove(renamed)
 	defer os.Remove(temp)
 	if err := writeFile(temp, nil, s.modes.file, false); err != nil {
 		return fmt.Errorf("it is not writable: %w", err)
 	}
-	if err := os.Link(temp, linked); err != nil {
-		return fmt.Errorf("the file system has no hard links: %w", err)
+	if err := os.Rename(temp, renamed); err != nil {
+		return err
 	}
-	if err := os.Link(temp, linked); !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("the file system links over a file: %w", err)
+	if err := os.Rename(temp, renamed); !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the file system renames what is not there: %w", err)
 	}
-	return tryLocks(temp, linked)
+	return tryLocks(renamed)
 }
 
-// tryLocks locks one file by two names.
-func tryLocks(one, other string) error {
-	first := flock.New(one, flock.SetFlag(os.O_RDWR))
+// tryLocks locks a file twice.
+func tryLocks(path string) error {
+	first := flock.New(path, flock.SetFlag(os.O_RDWR))
 	defer first.Close()
 	if ok, err := first.TryLock(); err != nil || !ok {
 		return errors.Join(errors.New("the file system has no locks"), err)
 	}
-	second := flock.New(other, flock.SetFlag(os.O_RDONLY))
+	second := flock.New(path, flock.SetFlag(os.O_RDONLY))
 	defer second.Close()
 	ok, err := second.TryRLock()
 	if err != nil || ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Get reads the last page of the safe.
+// Get lists the safe's folder and reads the page that its head names.
 func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	f, _, err := s.begin(ctx, name)
 	if err != nil {
@@ -24,8 +24,8 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	return cur.rec, nil
 }
 
-// Refresh adds a page with a new deadline after the one that holds rec, by one
-// link(2).
+// Refresh replaces the page that holds rec by one with a new deadline, by one
+// rename(2) of the head.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	got, err := s.refresh(ctx, name, rec)
 	if err != nil {
@@ -47,11 +47,11 @@ func (s *Store) refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 		if !cur.rec.Owns(rec) {
 			return step{}, kv.ErrStale
 		}
-		next = step{rec: cur.rec, clock: s.clock, deadline: start + cur.rec.TTL, before: cur.deadline}
+		next = step{rec: cur.rec, life: cur.page.Life, clock: s.clock, deadline: start + cur.rec.TTL, before: cur.deadline}
 		return next, nil
 	})
 	if errors.Is(err, kv.ErrStale) {
-		return kv.Record{}, errors.Join(err, s.drop(f, rec))
+		s.drop(f, rec)
 	}
 	if err != nil {
 		return kv.Record{}, err
@@ -59,8 +59,7 @@ func (s *Store) refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 	return next.rec, s.keep(f, next)
 }
 
-// Delete adds an empty page after the one that holds rec, by one link(2). It
-// works on a full disk.
+// Delete leaves a head without a page, by one rename(2). It works on a full disk.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err := s.delete(ctx, name, rec); err != nil {
 		return fmt.Errorf("filekv: delete %.80q: %w", name, err)
@@ -82,10 +81,10 @@ func (s *Store) delete(ctx context.Context, name string, rec kv.Record) error {
 		}
 		return step{before: cur.deadline}, nil
 	})
-	if err != nil && !errors.Is(err, kv.ErrStale) {
-		return err
+	if err == nil || errors.Is(err, kv.ErrStale) {
+		s.drop(f, rec)
 	}
-	return errors.Join(err, s.drop(f, rec))
+	return err
 }
 
 // checkOwn refuses foreign records.

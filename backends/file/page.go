@@ -14,10 +14,10 @@ import (
 // pageVersion is the version of the first line of a page.
 const pageVersion = 1
 
-// A page is the state of a safe since some write. Its text is a line of JSON
-// with the fields below, and a line with the text form of the record.
+// A page is what a held safe holds. Its text is a line of JSON with the fields
+// below, and a line with the text form of the record.
 //
-// There is no checksum: a page gets its name after it was written, so only a
+// There is no checksum: a page is complete before a head names it, so only a
 // crash of the whole host can tear one. Then the first line, which fits into the
 // first block, still says that the page is from another boot.
 type page struct {
@@ -40,7 +40,7 @@ func writePage(f folder, next step) []byte {
 		Version:  pageVersion,
 		Clock:    next.clock,
 		Deadline: next.deadline,
-		Life:     next.rec.Lease,
+		Life:     next.life,
 		Name:     f.name,
 	})
 	if err != nil {
@@ -55,27 +55,27 @@ func readPage(f folder, text []byte) (page, bool) {
 	head, body, _ := bytes.Cut(text, []byte("\n"))
 	var p page
 	err := json.Unmarshal(head, &p)
-	if err != nil || p.Version != pageVersion || !isLife(p.Life) || shorten(p.Name) != filepath.Base(f.path) {
+	if err != nil || p.Version != pageVersion || !isID(p.Life) || shorten(p.Name) != filepath.Base(f.path) {
 		return page{}, false
 	}
 	p.body = body
 	return p, true
 }
 
-// record returns the record on the page with the given number, and reports
-// whether there is one of ours.
+// record returns the record on the page under a head with the given number, and
+// reports whether it is one of ours.
 func (p page) record(number uint64) (kv.Record, bool) {
 	rec := kv.Decode(string(bytes.TrimSuffix(p.body, []byte("\n"))))
-	rec.Lease = p.Life
+	rec.Lease = leaseOf(p.Life, folder{name: p.Name})
 	// A write never takes a number from the future.
 	ours := !rec.Foreign && 0 < rec.Token && rec.Token <= number && 0 < rec.Revision && rec.Revision <= number
 	return rec, ours
 }
 
 // foreign returns the record for what somebody else has put into a safe.
-func foreign(number uint64, text []byte) kv.Record {
+func foreign(found sheet) kv.Record {
 	h := fnv.New64a()
-	fmt.Fprint(h, number, " ")
-	h.Write(text)
-	return kv.Record{Value: string(text), Revision: h.Sum64(), Foreign: true, Permanent: true}
+	fmt.Fprint(h, found.number, " ")
+	h.Write(found.text)
+	return kv.Record{Value: string(found.text), Revision: h.Sum64(), Foreign: true, Permanent: true}
 }

@@ -20,8 +20,8 @@ const (
 // function with which the caller leaves the queue.
 //
 // The queue keeps order among writers, so that of fifty candidates one writes
-// and the others find the safe held. It keeps nobody safe (add does), so whoever
-// has waited for patience goes on: the writer in front may be stopped.
+// and the others find the safe held. It keeps nobody safe (folder.turn does), so
+// whoever has waited for patience goes on: the writer in front may be stopped.
 func (f folder) queue(ctx context.Context) (leave func() error, err error) {
 	path, flag := queueFile(f.path)
 	lock := flock.New(path, flock.SetFlag(flag), flock.SetPermissions(f.modes.file))

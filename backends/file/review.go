@@ -30,7 +30,7 @@ func (s *Store) reviewAt(l *life, deadline time.Duration) {
 // reviewIn sets the timer of l. lifeMu is held.
 //
 // The timer outlives the operation that sets it, as the record does. It ends
-// with the life, by the deadline of the last record at the latest.
+// with the life, soon after the last record.
 func (s *Store) reviewIn(l *life, d time.Duration) {
 	if l.timer == nil {
 		l.timer = time.AfterFunc(d, func() { s.review(l) })
@@ -39,7 +39,7 @@ func (s *Store) reviewIn(l *life, d time.Duration) {
 	l.timer.Reset(d)
 }
 
-// review lets go of the records of l that have faded, and of l after the last.
+// review lets go of the records of l that have faded, and of l in the end.
 func (s *Store) review(l *life) {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
@@ -47,13 +47,38 @@ func (s *Store) review(l *life) {
 		return
 	}
 	if err := s.settle(l); err != nil {
-		s.reviewIn(l, retry) // nobody to tell; the record fades in any case
+		s.reviewIn(l, retry) // nobody to tell; the records fade in any case
 	}
 }
 
-// settle looks at the records of l whose deadline has passed: somebody else may
-// have refreshed them. lifeMu is held.
 func (s *Store) settle(l *life) error {
+	if err := s.letGo(l); err != nil {
+		return err
+	}
+	if len(l.holds) == 0 && l.pins == 0 && time.Since(l.used) >= linger {
+		if err := s.adopt(l); err != nil {
+			return err
+		}
+		if len(l.holds) == 0 {
+			s.life = nil
+			return errors.Join(removeFile(l.lock.Path()), l.lock.Close())
+		}
+	}
+	if len(l.holds) == 0 {
+		s.reviewIn(l, linger)
+		return nil
+	}
+	next := time.Duration(1<<63 - 1)
+	for _, deadline := range l.holds {
+		next = min(next, deadline)
+	}
+	s.reviewAt(l, next)
+	return nil
+}
+
+// letGo looks at the records of l whose deadline has passed, as somebody else may
+// have refreshed them. lifeMu is held.
+func (s *Store) letGo(l *life) error {
 	now, err := sinceBoot()
 	if err != nil {
 		return err
@@ -66,20 +91,32 @@ func (s *Store) settle(l *life) error {
 		if err != nil {
 			return err
 		}
-		if !cur.backedBy(l.id) || cur.rec.Token != h.token {
-			delete(l.holds, h)
+		if cur.backedBy(l.id) && cur.rec.Token == h.token {
+			l.holds[h] = max(cur.page.Deadline, now+retry) // the clock may be another
 			continue
 		}
-		l.holds[h] = max(cur.page.Deadline, now+retry) // the clock may be another
+		delete(l.holds, h)
+		l.used = time.Now()
 	}
-	if len(l.holds) == 0 {
-		return s.release(l)
+	return nil
+}
+
+// adopt looks through all safes for records that l backs, since safes are handed
+// over to it without its knowing. lifeMu is held.
+func (s *Store) adopt(l *life) error {
+	safes, err := os.ReadDir(s.safes())
+	if err != nil {
+		return err
 	}
-	next := time.Duration(1<<63 - 1)
-	for _, deadline := range l.holds {
-		next = min(next, deadline)
+	for _, e := range safes {
+		cur, err := s.look(folder{path: filepath.Join(s.safes(), e.Name())})
+		if err != nil {
+			return err
+		}
+		if cur.backedBy(l.id) {
+			l.holds[hold{cur.page.Name, cur.rec.Token}] = cur.page.Deadline
+		}
 	}
-	s.reviewAt(l, next)
 	return nil
 }
 

@@ -2,13 +2,12 @@ package filekv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/electkv/election/kv"
 )
 
-// Swap adds a page after the one that holds old, by one link(2).
+// Swap replaces the page that holds old, by one rename(2) of the head.
 func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	swap := s.publish
 	if next.Signature != old.Signature {
@@ -36,8 +35,8 @@ func (s *Store) publish(ctx context.Context, name string, old, next kv.Record) (
 			return step{}, kv.ErrStale
 		}
 		got = cur.rec
-		got.Value, got.Revision = next.Value, cur.number+1
-		return step{rec: got, clock: cur.page.Clock, deadline: cur.page.Deadline, before: cur.deadline}, nil
+		got.Value, got.Revision = next.Value, cur.next()
+		return step{rec: got, life: cur.page.Life, clock: cur.page.Clock, deadline: cur.page.Deadline, before: cur.deadline}, nil
 	})
 	if err != nil {
 		return kv.Record{}, err
@@ -46,7 +45,7 @@ func (s *Store) publish(ctx context.Context, name string, old, next kv.Record) (
 }
 
 // handOver changes the signature, and with it token, life and deadline.
-func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) (_ kv.Record, err error) {
+func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) (kv.Record, error) {
 	f, start, err := s.begin(ctx, name)
 	if err != nil {
 		return kv.Record{}, err
@@ -58,48 +57,67 @@ func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) 
 	if err != nil {
 		return kv.Record{}, err
 	}
-	lease, err := s.pin()
+	life, err := s.pin()
 	if err != nil {
 		return kv.Record{}, err
 	}
-	defer func() { err = errors.Join(err, s.unpin()) }()
-	if heir.Lease != "" {
-		lease = heir.Lease
-	}
+	defer s.unpin()
 
-	next := step{
-		rec:      kv.Record{Signature: heir.Signature, Value: heir.Value, TTL: ttl, Lease: lease},
-		clock:    s.clock,
-		deadline: start + ttl,
-		durable:  true,
-	}
+	var next step
 	err = s.write(ctx, f, func(cur state) (step, error) {
 		if !cur.holds(old) {
 			return step{}, kv.ErrStale
 		}
-		if err := s.checkHeir(lease); err != nil {
-			return step{}, err
+		next = step{
+			rec: kv.Record{
+				Signature: heir.Signature, Value: heir.Value, TTL: ttl,
+				Token: cur.next(), Revision: cur.next(),
+			},
+			life:     life,
+			clock:    s.clock,
+			deadline: start + ttl,
+			before:   cur.deadline,
+			durable:  true,
 		}
-		next.before = cur.deadline
-		next.rec.Token, next.rec.Revision = cur.number+1, cur.number+1
+		if heir.Lease != "" {
+			if err := s.inherit(&next, heir); err != nil {
+				return step{}, err
+			}
+		}
+		next.rec.Lease = leaseOf(next.life, f)
 		return next, nil
 	})
 	if err != nil {
 		return kv.Record{}, err
 	}
-	return next.rec, errors.Join(s.keep(f, next), s.drop(f, old))
+	s.drop(f, old)
+	return next.rec, s.keep(f, next)
 }
 
-// checkHeir reports whether the process of a life file is there to inherit.
-func (s *Store) checkHeir(lease string) error {
-	if !isLife(lease) {
-		return fmt.Errorf("%w: %.80q is no lease of this store", kv.ErrInvalid, lease)
+// inherit has the heir's life back the step, if the heir's own record is still
+// there. Whatever the heir does with that record, it keeps its life for linger
+// after it; a step that is taken before then is found by its adopt.
+func (s *Store) inherit(next *step, heir kv.Record) error {
+	life, name, ok := parseLease(heir.Lease)
+	if !ok {
+		return fmt.Errorf("%w: %.80q is no lease of this store", kv.ErrInvalid, heir.Lease)
 	}
-	p, err := s.feel(lease)
-	if err == nil && p != alive {
+	now, err := sinceBoot()
+	if err != nil {
+		return err
+	}
+	own, err := s.look(s.folderOf(name))
+	if err != nil {
+		return err
+	}
+	if !own.backedBy(life) || own.rec.Signature != heir.Signature {
 		return fmt.Errorf("%w: the heir is gone", kv.ErrStale)
 	}
-	return err
+	next.life = life
+	if next.before == 0 || next.before > now+linger/2 {
+		next.before = now + linger/2
+	}
+	return nil
 }
 
 // checkSwap reports whether old may be replaced by next at all.

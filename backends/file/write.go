@@ -11,19 +11,20 @@ import (
 
 // A step is what a write makes of the state that it found.
 type step struct {
-	rec kv.Record // without a signature: the safe becomes vacant
+	rec  kv.Record // without a signature: the safe becomes vacant
+	life string    // backs rec
 	// clock and deadline say when rec fades.
 	clock    string
 	deadline time.Duration
-	// before is when the record fades that the step goes on from, 0 if it does
-	// not matter or cannot be told. A step that comes later is not taken.
+	// before is the time from which on the step is not taken, 0 if there is none:
+	// when the record fades that it goes on from, for one.
 	before time.Duration
 	// durable is set where the token changes.
 	durable bool
 }
 
-// write adds a page to the safe f, in one link(2). It asks decide what to write
-// after the state that is there, and asks again if another write came between,
+// write changes the safe f, in one rename(2) of its head. It asks decide what to
+// make of the state that is there, and asks again if another write came between,
 // as nothing has been written then.
 func (s *Store) write(ctx context.Context, f folder, decide func(state) (step, error)) (err error) {
 	leave, err := f.queue(ctx)
@@ -51,7 +52,7 @@ func (s *Store) turn(ctx context.Context, f folder, decide func(state) (step, er
 	if err != nil {
 		return err
 	}
-	if cur.number == 0 {
+	if cur.found.number == 0 {
 		if err := f.found(); err != nil {
 			return err
 		}
@@ -61,7 +62,7 @@ func (s *Store) turn(ctx context.Context, f folder, decide func(state) (step, er
 	if next.rec.Signature != "" {
 		t.text = writePage(f, next)
 	}
-	return f.add(cur.number, t)
+	return f.turn(cur.found, t)
 }
 
 // still reports, at the last moment, whether a step may be taken. A record that
@@ -75,7 +76,7 @@ func (s *Store) still(ctx context.Context, before time.Duration) error {
 	}
 	now, err := sinceBoot()
 	if err == nil && now >= before {
-		return fmt.Errorf("%w: it has just faded", kv.ErrStale)
+		return fmt.Errorf("%w: too late", kv.ErrStale)
 	}
 	return err
 }
