@@ -85,3 +85,14 @@ func TestFiveHundredSafesShareAConnectionAndAStream(t *testing.T) {
 	}
 	require.Zero(t, leases(t, client))
 }
+
+// A crowd of candidates that come too late costs the cluster no writes.
+func TestToBeRefusedCostsARead(t *testing.T) {
+	var sent count
+	store := open(t, &sent, testenv.Etcd(t))
+	name, _ := held(t, store)
+	before := sent.Load()
+	_, err := store.Create(within(t, patience), name, signed("late"))
+	require.ErrorIs(t, err, kv.ErrHeld)
+	require.EqualValues(t, 1, sent.Load()-before)
+}

@@ -175,12 +175,10 @@ func (sf safe) handOver(ctx context.Context, now, heir kv.Record) (kv.Record, er
 			return kv.Record{}, err
 		}
 		got, done, err := sf.put(ctx, next, sf.holds(now), backed)
-		switch {
-		case errors.Is(err, rpctypes.ErrLeaseNotFound):
-			return kv.Record{}, kv.ErrStale
-		case err != nil || done:
+		if err != nil || done {
 			return got, err
-		case got.Revision != now.Revision:
+		}
+		if got.Revision != now.Revision {
 			return kv.Record{}, kv.ErrStale
 		}
 		// It was the other key that changed. The lease may have a third.
