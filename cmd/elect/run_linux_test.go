@@ -79,6 +79,24 @@ func guardOf(t *testing.T, e *proc) int {
 	return children[0]
 }
 
+func TestRunsCommandDiesSoonAfterElectDoesNotOnlyAtTheEndOfTheLease(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(`trap '' TERM; `+stay, "--ttl", "5m", "--grace", "100ms")
+	child := p.pid("child")
+	e.send(t, syscall.SIGKILL)
+	eventually(t, "the command dies", func() bool { return !alive(child) })
+}
+
+func TestRunsCommandDiesWithItsGuardEvenIfElectCannotHelp(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(`trap '' TERM; `+stay, "--ttl", "5m")
+	child := p.pid("child")
+	guard := guardOf(t, e)
+	e.send(t, syscall.SIGSTOP)
+	require.NoError(t, syscall.Kill(guard, syscall.SIGKILL))
+	eventually(t, "the command dies", func() bool { return !alive(child) })
+}
+
 // tally appends the token and a clock to one log, for as long as it lives, and
 // is deaf to SIGTERM.
 const tally = `trap '' TERM; echo $$ >"$1/child-$ELECTION_ID"

@@ -155,7 +155,8 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 
 func TestRunOnceExitsAfterALoss(t *testing.T) {
 	p := newPlace(t)
-	e := p.run(`trap 'exit 0' TERM; `+stay, "--once")
+	// The TTL is too long for the guard to stop the command of its own accord.
+	e := p.run(`trap 'exit 0' TERM; `+stay, "--once", "--ttl", "5m")
 	p.pid("child")
 	p.remove()
 	require.Equal(t, 125, e.status(t))
