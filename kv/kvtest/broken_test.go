@@ -32,7 +32,7 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		useless[c.Name] = true
 	}
-	for _, b := range slices.Concat(writeBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches) {
+	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches) {
 		t.Run(b.sentence, func(t *testing.T) {
 			noticed := map[string]string{}
 			for _, c := range kvtest.Cases() {
