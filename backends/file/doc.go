@@ -83,9 +83,9 @@
 // Linux, macOS and Windows; on Windows folders are not synced. The tests run on
 // Linux.
 //
-// Nothing in the directory may be removed while it is in use. Should a life file
-// be removed all the same, its records live by their deadlines. (A cleaner of old
-// files finds none that are in use: each refresh makes them young again.)
+// Nothing in the directory may be removed while it is in use; keep it away from
+// cleaners of old files, in /run rather than /tmp. Should a life file be removed
+// all the same, its records live by their deadlines.
 //
 // # Cost
 //

@@ -151,6 +151,16 @@ func TestAFolderThatWasEmptiedByHandBeginsAnew(t *testing.T) {
 	require.Greater(t, f.mustRead(t).number, before.number)
 }
 
+// Somebody has copied old files back.
+func TestTheHighestHeadCounts(t *testing.T) {
+	f := newFolder(t)
+	old := f.mustRead(t)
+	require.NoError(t, f.turn(old, turn{text: []byte("t"), still: always}))
+	now := f.mustRead(t)
+	require.NoError(t, os.WriteFile(filepath.Join(f.path, head(old.number, old.page)), nil, 0o600))
+	require.Equal(t, now, f.mustRead(t))
+}
+
 func TestAFolderThatHasLostItsHeadSaysSo(t *testing.T) {
 	f := newFolder(t)
 	require.NoError(t, f.turn(f.mustRead(t), turn{text: []byte("t"), still: always}))
