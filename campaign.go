@@ -212,17 +212,18 @@ func (c *campaign) elected(ctx context.Context, rec kv.Record, sent instant) (*T
 		return nil, errLate
 	}
 	c.log.InfoContext(ctx, "elected", "token", rec.Token)
-	return newTerm(c.Candidate, c.base, rec, tr, c.stand.drain), nil
+	return newTerm(c.base, c.Candidate, rec, tr, c.stand.drain), nil
 }
 
 var errLate = errors.New("election: the store's answer came too late to be trusted")
 
 // causeOf returns an error that is both a context's error and its cause.
 func causeOf(ctx context.Context) error {
-	if cause := context.Cause(ctx); cause != ctx.Err() {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) {
+		return cause
 	}
-	return ctx.Err()
+	return fmt.Errorf("%w: %w", ctx.Err(), cause)
 }
 
 // withdraw removes what the campaign may have left in the safe, whether or not

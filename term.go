@@ -32,7 +32,7 @@ type Term struct {
 }
 
 // newTerm begins a term with the record rec, which tr says how long to trust.
-func newTerm(c *Candidate, base context.Context, rec kv.Record, tr trust, drain bool) *Term {
+func newTerm(base context.Context, c *Candidate, rec kv.Record, tr trust, drain bool) *Term {
 	ctx, kill := context.WithCancelCause(base)
 	keep, keeping := context.WithCancel(context.WithoutCancel(base))
 	t := &Term{
