@@ -71,6 +71,7 @@ func writeConsulConfig(file string, i int, s *Server, join []string) error {
 		},
 		"session_ttl_min":      "1s",
 		"performance":          object{"raft_multiplier": 1},
+		"limits":               object{"http_max_conns_per_client": 2000}, // each watch holds one
 		"leave_on_terminate":   false,
 		"disable_update_check": true,
 		"connect":              object{"enabled": false},
