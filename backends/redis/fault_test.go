@@ -49,7 +49,7 @@ func TestAHangingServerHoldsNoCallBack(t *testing.T) {
 	name := b.name()
 	rec := b.create(name, time.Hour)
 	for _, heeds := range []bool{true, false} {
-		client := b.client(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: heeds, ReadTimeout: 2 * time.Second})
+		client := b.client(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: heeds, ReadTimeout: 5 * time.Second})
 		store := rediskv.New(client, nil)
 		_, err := store.Get(b.ctx, name)
 		require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestAHangingServerHoldsNoCallBack(t *testing.T) {
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded, op)
 			b.unknown(err)
-			require.Less(t, took, time.Second, "%s at its deadline", op)
+			require.Less(t, took, 3*time.Second, "%s at its deadline", op)
 
 			why := errors.New("the caller thought better of it")
 			ctx, cancelCause := context.WithCancelCause(b.ctx)
@@ -80,11 +80,11 @@ func TestAHangingServerHoldsNoCallBack(t *testing.T) {
 			timer.Stop()
 			require.ErrorIs(t, err, why, op)
 			b.unknown(err)
-			require.Less(t, time.Since(start), time.Second, "%s when cancelled", op)
+			require.Less(t, time.Since(start), 3*time.Second, "%s when cancelled", op)
 		})
 		start := time.Now()
 		stop()
-		require.Less(t, time.Since(start), time.Second, "the end of a watch that waits")
+		require.Less(t, time.Since(start), 3*time.Second, "the end of a watch that waits")
 		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, slack, 10*time.Millisecond,
 			"what the abandoned requests left behind ends with the client's timeouts")
 		t.Logf("ContextTimeoutEnabled %v: nothing is left %v after the last call", heeds, time.Since(start))

@@ -12,7 +12,7 @@ import (
 // parting is how long the last watch waits for the connection to be given up.
 // That takes no time, unless the server hangs while it is being made: then it
 // ends with the client's timeouts.
-const parting = 250 * time.Millisecond
+const parting = time.Second
 
 // A hub hands the server's hints to the watches of one store. They share one
 // connection, which lasts as long as anybody watches. Hints may be lost, doubled

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -338,6 +339,19 @@ func TestWaitersCostAboutALookForEachTTL(t *testing.T) {
 	t.Logf("%d waiters looked %d times in %v at a TTL of %v", waiters, looks, window, ttl)
 	require.LessOrEqual(t, looks, waiters*int(window/ttl)*2)
 	require.Positive(t, looks)
+}
+
+func TestTheLastWatchWaitsForTheEndOfTheSubscription(t *testing.T) {
+	b := newBench(t, testenv.StartRedis(t).Addr())
+	for range 20 {
+		for range b.store.Watch(b.ctx, b.name()) {
+			b.subscribed(2)
+			break
+		}
+		stacks := make([]byte, 1<<20)
+		stacks = stacks[:runtime.Stack(stacks, true)]
+		require.NotContains(t, string(stacks), "backends/redis.(*hub).connect")
+	}
 }
 
 func TestManyWatchesShareFewConnectionsAndLeaveNothingBehind(t *testing.T) {
