@@ -32,8 +32,8 @@ import (
 // delayed in the network may bring an old signature in again, but never under
 // the same token. Records can be compared with ==.
 type Record struct {
-	// Signature says who wrote the record. It is opaque to the store, and new
-	// for each campaign. Empty in a foreign record.
+	// Signature says who wrote the record. It is any valid UTF-8, opaque to the
+	// store, and new for each campaign. Empty in a foreign record.
 	Signature string
 
 	// Value is what the owner publishes: any bytes. In a foreign record, what
@@ -145,8 +145,8 @@ type Store interface {
 	// Swap replaces old by next if the safe still holds old at old.Revision.
 	// It returns next as it stands.
 	//
-	// With old's signature in next, it publishes next.Value: token, lease and
-	// TTL stay, and the record's life is at least not shortened. A value change
+	// With old's signature in next, it publishes next.Value and looks at nothing
+	// else in next: token, lease and TTL stay, and the record's life is at least not shortened. A value change
 	// is no refresh: do not count on a longer life.
 	//
 	// With another signature in next, it hands the safe over: the record gets a

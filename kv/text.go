@@ -3,6 +3,7 @@ package kv
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 	"unicode/utf8"
 )
@@ -23,6 +24,18 @@ type text struct {
 	Revision  uint64 `json:"revision,omitempty"`
 }
 
+// longestTTL is the longest TTL in milliseconds that a time.Duration can hold.
+const longestTTL = int64(math.MaxInt64 / time.Millisecond)
+
+// milliseconds rounds up, as a record must not live shorter than was asked.
+func milliseconds(ttl time.Duration) int64 {
+	ms := int64(ttl / time.Millisecond)
+	if ttl%time.Millisecond > 0 {
+		ms++
+	}
+	return min(ms, longestTTL)
+}
+
 // Encode returns the text form of a record: its signature, value and TTL (in
 // milliseconds, rounded up), and its token and revision if they are not zero. A
 // store that derives token or revision from its own counters leaves them zero.
@@ -32,7 +45,7 @@ func Encode(rec Record) string {
 	t := text{
 		Election:  textVersion,
 		Signature: rec.Signature,
-		TTL:       int64((rec.TTL + time.Millisecond - 1) / time.Millisecond),
+		TTL:       milliseconds(rec.TTL),
 		Token:     rec.Token,
 		Revision:  rec.Revision,
 	}
@@ -53,7 +66,7 @@ func Encode(rec Record) string {
 func Decode(s string) Record {
 	var t text
 	err := json.Unmarshal([]byte(s), &t)
-	if err != nil || t.Election != textVersion || t.Signature == "" || t.TTL <= 0 {
+	if err != nil || t.Election != textVersion || t.Signature == "" || t.TTL <= 0 || t.TTL > longestTTL {
 		return Record{Value: s, Foreign: true}
 	}
 	value := t.Value

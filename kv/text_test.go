@@ -2,6 +2,7 @@ package kv_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -63,6 +64,7 @@ func TestAnythingElseIsForeign(t *testing.T) {
 		`{"election":1,"signature":"s","ttl_ms":-1}`,
 		`{"election":1,"signature":"s","ttl_ms":1.5}`,
 		`{"election":1,"signature":"s","ttl_ms":1e40}`,
+		`{"election":1,"signature":"s","ttl_ms":9223372036854775807}`, // more than a Duration holds
 		`{"election":1,"signature":"s","ttl_ms":1,"token":-1}`,
 		`{"election":1,"signature":"s","ttl_ms":1,"binary":"%"}`,
 		`{"election":1,"signature":"s","ttl_ms":1} trailing`,
@@ -118,4 +120,12 @@ func FuzzDecodeTakesWhateverIsThere(f *testing.F) {
 		require.False(t, rec.Permanent)
 		require.Equal(t, rec, kv.Decode(kv.Encode(rec)), "an own record has a text form")
 	})
+}
+
+func TestTheLongestTTLsSurviveTheTextForm(t *testing.T) {
+	for _, ttl := range []time.Duration{math.MaxInt64, math.MaxInt64 - 1, math.MaxInt64 / 1e6 * 1e6} {
+		got := kv.Decode(kv.Encode(kv.Record{Signature: "s", TTL: ttl}))
+		require.False(t, got.Foreign, ttl)
+		require.InDelta(t, int64(ttl), int64(got.TTL), 1e6, ttl)
+	}
 }

@@ -49,8 +49,10 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 	if err := checkOwn(name, old); err != nil {
 		return kv.Record{}, err
 	}
-	if err := check(name, next); err != nil {
-		return kv.Record{}, err
+	if next.Signature != old.Signature {
+		if err := check(name, next); err != nil {
+			return kv.Record{}, err
+		}
 	}
 	return s.write(ctx, name, func(sf *safe) (kv.Record, error) {
 		if !sf.live() || !sf.rec.Owns(old) || sf.rec.Revision != old.Revision {
