@@ -2,7 +2,6 @@ package kvtest_test
 
 import (
 	"testing"
-	"testing/synctest"
 
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/kv"
@@ -11,14 +10,6 @@ import (
 
 func TestAGoodStorePassesInRealTime(t *testing.T) {
 	kvtest.Run(t, memory(memkv.New()))
-}
-
-func TestAGoodStorePassesInFakeTime(t *testing.T) {
-	for _, c := range kvtest.Cases() {
-		t.Run(c.Name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { c.Run(t, memory(memkv.New())) })
-		})
-	}
 }
 
 // memory is a backend all of whose clients share store.

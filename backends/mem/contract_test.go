@@ -1,0 +1,25 @@
+package memkv_test
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvtest"
+)
+
+func TestTheStoreKeepsTheContract(t *testing.T) {
+	for _, c := range kvtest.Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := memkv.New()
+				c.Run(t, kvtest.Backend{
+					Open:   func(testing.TB) kv.Store { return store },
+					Put:    func(_ testing.TB, name, value string) { store.Put(name, value) },
+					Remove: func(_ testing.TB, name string) { store.Remove(name) },
+				})
+			})
+		})
+	}
+}
