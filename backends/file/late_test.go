@@ -69,3 +69,40 @@ func TestADeleteThatFallsAsleepDeletesNothing(t *testing.T) {
 		return s.Delete(ctx, "n", rec)
 	})
 }
+
+// A deadline is the start of the call and the TTL, no less and no more.
+func TestDeadlinesCountFromTheStartOfTheCall(t *testing.T) {
+	s, _ := pair(t)
+	var rec kv.Record
+	for what, op := range []func() (kv.Record, error){
+		func() (kv.Record, error) { return s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: long}) },
+		func() (kv.Record, error) { return s.Refresh(t.Context(), "n", rec) },
+		func() (kv.Record, error) {
+			return s.Swap(t.Context(), "n", rec, kv.Record{Signature: "t", TTL: 2 * long})
+		},
+		func() (kv.Record, error) { return s.Refresh(t.Context(), "n", rec) },
+	} {
+		before, err := sinceBoot()
+		require.NoError(t, err)
+		rec, err = op()
+		require.NoError(t, err)
+		after, err := sinceBoot()
+		require.NoError(t, err)
+		require.WithinRange(t, s.deadline(t), at(before+rec.TTL), at(after+rec.TTL), "operation %d", what)
+	}
+	before := s.deadline(t)
+	_, err := s.Swap(t.Context(), "n", rec, kv.Record{Signature: "t", Value: "published"})
+	require.NoError(t, err)
+	require.Equal(t, before, s.deadline(t), "publishing is no refresh")
+}
+
+// deadline returns the deadline of the record in the safe n.
+func (s *Store) deadline(t *testing.T) time.Time {
+	t.Helper()
+	cur, err := s.look(s.folderOf("n"))
+	require.NoError(t, err)
+	return at(cur.deadline)
+}
+
+// at puts a reading of sinceBoot into a form that can be compared.
+func at(d time.Duration) time.Time { return time.Unix(0, int64(d)) }

@@ -171,6 +171,21 @@ func TestAHandOverThatComesTooLateForTheHeirIsRefused(t *testing.T) {
 	}
 }
 
+func TestNothingIsHandedOverToAnHeirThatHasBegunAnew(t *testing.T) {
+	heir, leader := pair(t)
+	second, err := heir.Create(t.Context(), "second", kv.Record{Signature: "heir", TTL: long})
+	require.NoError(t, err)
+	require.NoError(t, heir.Delete(t.Context(), "second", second))
+	_, err = heir.Create(t.Context(), "second", kv.Record{Signature: "heir again", TTL: long})
+	require.NoError(t, err)
+	first, err := leader.Create(t.Context(), "first", kv.Record{Signature: "leader", TTL: long})
+	require.NoError(t, err)
+	_, err = leader.Swap(t.Context(), "first", first, second)
+	require.ErrorIs(t, err, kv.ErrStale)
+	_, err = leader.Refresh(t.Context(), "first", first)
+	require.NoError(t, err)
+}
+
 func TestALeaseThatIsNotOursIsInvalid(t *testing.T) {
 	s, _ := pair(t)
 	old, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: long})
