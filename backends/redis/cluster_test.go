@@ -2,6 +2,7 @@ package rediskv_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -39,17 +40,25 @@ func startCluster(t *testing.T) []string {
 		addrs, nodes = append(addrs, server.Addr()), append(nodes, node)
 		require.NoError(t, nodes[0].Do(ctx, "cluster", "meet", host, port, bus).Err())
 	}
+	ready(ctx, t, nodes)
+	return addrs
+}
+
+// ready waits until the nodes know each other and serve.
+func ready(ctx context.Context, t *testing.T, nodes []*redis.Client) {
+	t.Helper()
+	known := fmt.Sprintf("cluster_known_nodes:%d\r\n", len(nodes))
 	for _, node := range nodes {
 		require.Eventually(t, func() bool {
 			info, err := node.ClusterInfo(ctx).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_known_nodes:3")
+			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, known)
 		}, time.Minute, 50*time.Millisecond, "a cluster node is not ready")
 	}
-	return addrs
 }
 
 // What is read is the present state, though the client may read from replicas.
 func TestReadsAreOfThePrimaryWhereverTheClientReads(t *testing.T) {
+	t.Parallel() // it mostly waits
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	var addrs []string
@@ -71,10 +80,11 @@ func TestReadsAreOfThePrimaryWhereverTheClientReads(t *testing.T) {
 	require.Eventually(t, func() bool {
 		return replica.ClusterReplicate(ctx, id).Err() == nil
 	}, time.Minute, 50*time.Millisecond, "the replica knows its primary")
+	ready(ctx, t, nodes)
 	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, RouteRandomly: true})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	require.Eventually(t, func() bool {
-		list, err := primary.ClusterSlots(ctx).Result()
+		list, err := primary.ClusterShards(ctx).Result()
 		return err == nil && len(list) == 1 && len(list[0].Nodes) == 2
 	}, time.Minute, 50*time.Millisecond, "the primary knows its replica")
 
@@ -90,6 +100,7 @@ func TestReadsAreOfThePrimaryWhereverTheClientReads(t *testing.T) {
 }
 
 func TestARecordIsKeptWhileItsSlotMigrates(t *testing.T) {
+	t.Parallel() // it mostly waits
 	addrs := startCluster(t)
 	b := newBench(t, addrs...)
 	cluster := b.other.(*redis.ClusterClient)

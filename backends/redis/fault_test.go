@@ -166,7 +166,7 @@ func TestAWriteWhoseReplyWasLostIsNotSentAgain(t *testing.T) {
 	name := b.name()
 	// The server has to know the scripts, so that each call is one request.
 	rec := b.create(b.name(), time.Minute)
-	next, err := b.store.Swap(b.ctx, b.name(), rec, b.signed(time.Minute))
+	_, err := b.store.Swap(b.ctx, b.name(), rec, b.signed(time.Minute))
 	require.ErrorIs(t, err, kv.ErrStale)
 	require.ErrorIs(t, b.store.Delete(b.ctx, name, rec), kv.ErrStale)
 	_, err = b.store.Refresh(b.ctx, name, rec)
@@ -176,7 +176,7 @@ func TestAWriteWhoseReplyWasLostIsNotSentAgain(t *testing.T) {
 	rec = b.get(name)
 	lose(func() error { _, err := store.Refresh(b.ctx, name, rec); return err })
 	require.Equal(t, rec, b.get(name))
-	next = b.signed(time.Minute)
+	next := b.signed(time.Minute)
 	lose(func() error { _, err := store.Swap(b.ctx, name, rec, next); return err })
 	rec = b.get(name)
 	require.Equal(t, next.Signature, rec.Signature)

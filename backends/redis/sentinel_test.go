@@ -41,6 +41,7 @@ func startSentinel(t *testing.T, primary string) string {
 // The replica has all that was written here. What a failover loses otherwise is
 // as if the server had forgotten it.
 func TestAnElectionGoesOnAfterAFailoverBySentinel(t *testing.T) {
+	t.Parallel() // it mostly waits
 	primary := testenv.StartRedis(t).Addr()
 	host, port, err := net.SplitHostPort(primary)
 	require.NoError(t, err)

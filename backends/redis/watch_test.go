@@ -152,6 +152,7 @@ func TestWithKeyspaceEventsWhatOthersDoIsSeenAtOnce(t *testing.T) {
 }
 
 func TestFlushAllIsSeenWithinTheBackstop(t *testing.T) {
+	t.Parallel() // it mostly waits
 	b := newBench(t, testenv.StartRedis(t).Addr())
 	name := b.name()
 	rec := b.create(name, time.Hour)
