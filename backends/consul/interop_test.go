@@ -233,7 +233,7 @@ func TestAnOwnerDoesNotOverwriteAForeignKeyThatComesBetween(t *testing.T) {
 			require.NoError(t, err)
 		})
 		err := write(name, rec)
-		require.True(t, errors.Is(err, kv.ErrStale), "%s returned %v", what, err)
+		require.ErrorIs(t, err, kv.ErrStale, what)
 		require.Equal(t, "a setting", string(pair(t, client, name).Value), what)
 		require.LessOrEqual(t, sessions(t, client, name), 1, what)
 	}

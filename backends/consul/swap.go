@@ -141,8 +141,7 @@ func (s *Store) handOver(ctx context.Context, key string, now entry, next kv.Rec
 			ops = append(ops, lock(renewed.home, own, next.Lease))
 		}
 		done, err := s.put(ctx, key, now, rec, ops...)
-		var no *refusal
-		if !errors.As(err, &no) {
+		if _, refusing := errors.AsType[*refusal](err); !refusing {
 			return done, err
 		}
 		tried, refused = heir.index, err
@@ -178,8 +177,7 @@ func (s *Store) put(ctx context.Context, key string, seen entry, rec kv.Record, 
 		}
 		return rec, nil
 	}
-	var no *refusal
-	if !errors.As(err, &no) {
+	if _, refusing := errors.AsType[*refusal](err); !refusing {
 		return kv.Record{}, err
 	}
 	now, lookErr := s.look(ctx, key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hashicorp/consul/api"
@@ -46,9 +47,9 @@ func (s *Store) apply(ctx context.Context, key string, ops ...*api.KVTxnOp) (uin
 	case !done:
 		return 0, errors.New("the server rolled a transaction back and did not say why")
 	}
-	for i := len(answer.Results) - 1; i >= 0; i-- {
-		if answer.Results[i].Key == key {
-			return answer.Results[i].ModifyIndex, nil
+	for _, result := range slices.Backward(answer.Results) {
+		if result.Key == key {
+			return result.ModifyIndex, nil
 		}
 	}
 	// Results that the client's token may not read are left out.

@@ -55,7 +55,7 @@ func requireOpen(t testing.TB, op string, err error) {
 	t.Helper()
 	require.Error(t, err, op)
 	for _, definite := range []error{kv.ErrVacant, kv.ErrHeld, kv.ErrStale, kv.ErrInvalid} {
-		require.False(t, errors.Is(err, definite), "%s: %v", op, err)
+		require.NotErrorIs(t, err, definite, op)
 	}
 }
 

@@ -38,9 +38,9 @@ func aReadShowsEveryWriteThatReturnedBefore(t *trial) {
 // that restarts: all they have is what Get returns.
 func aRecordReadBackIsAsGood(t *trial) {
 	other := t.open()
-	name, rec := t.held()
-	rec = t.refresh(other, name, t.get(other, name))
-	rec = t.publish(other, name, t.get(other, name), "published by another client")
+	name, _ := t.held()
+	t.refresh(other, name, t.get(other, name))
+	rec := t.publish(other, name, t.get(other, name), "published by another client")
 	t.refresh(t.s, name, rec)
 	rec = t.swap(other, name, t.get(other, name), t.signed("handed over"))
 	t.refresh(t.s, name, t.get(t.s, name))

@@ -27,16 +27,16 @@ func Redis() (string, error) {
 	return path, nil
 }
 
-// HasApt reports whether InstallRedis can work here: for root, where there is
+// HasApt reports whether FetchRedis can work here: for root, where there is
 // apt-get.
 func HasApt() bool {
 	_, err := exec.LookPath("apt-get")
 	return err == nil && os.Geteuid() == 0
 }
 
-// InstallRedis installs redis-server with apt-get. The distribution's own Redis
+// FetchRedis installs redis-server with apt-get. The distribution's own Redis
 // service is not started.
-func InstallRedis(ctx context.Context, log io.Writer) error {
+func FetchRedis(ctx context.Context, log io.Writer) error {
 	allow, err := forbidServices()
 	if err != nil {
 		return fmt.Errorf("install: redis-server: %w", err)

@@ -57,7 +57,7 @@ func provideRedis(ctx context.Context, out, log io.Writer) error {
 		fmt.Fprintln(log, "using the Redis at ELECTION_TEST_REDIS")
 		return nil
 	case install.HasApt():
-		return install.InstallRedis(ctx, log)
+		return install.FetchRedis(ctx, log)
 	case install.HasDocker(ctx):
 		addr, err := install.RunRedis(ctx, log)
 		if err != nil {
