@@ -64,8 +64,8 @@ type Stretch struct {
 // Stretches returns the terms in the order of their beginnings.
 //
 // A leader that was killed or put to sleep cannot write down its end. Its belief
-// ends with the trust that it last wrote down, and if it was killed, then and
-// there.
+// ends with the trust that it last wrote down, and if it was killed, then, or
+// with the step of work that it still did before the signal arrived.
 func (h History) Stretches() []Stretch {
 	all := []Stretch{}
 	for _, elected := range h.of("", Elected) {
@@ -87,6 +87,9 @@ func (h History) stretch(elected Event) Stretch {
 			s.End = e.Until
 		case e.Kind == Worked:
 			s.Steps = append(s.Steps, e.At)
+			if end >= 0 && !s.Ended { // it was about to be killed
+				end = e.At
+			}
 		case e.Kind == Ended:
 			end, s.Ended, s.Cause = e.At, true, e.Cause
 		}

@@ -67,6 +67,13 @@ func TestAHistoryWithoutFaultKeepsEveryPromise(t *testing.T) {
 	require.Len(t, findings, 5)
 }
 
+func TestAStepBetweenTheDecisionToKillAndTheKillBreaksNothing(t *testing.T) {
+	h := with(1000, at(1000, "a", demo.Killed, 0, 0), at(1001, "a", demo.Worked, 1, 0))
+	for _, f := range demo.Judge(h) {
+		require.True(t, f.Kept, "%s: %s", f.Promise, f.Detail)
+	}
+}
+
 func TestJudgeDoesNotDependOnTheOrderOfTheRecords(t *testing.T) {
 	h := good()
 	slices.Reverse(h.Events)
@@ -93,6 +100,12 @@ func TestJudgeFindsWhatIsBroken(t *testing.T) {
 		{"the next is elected before the leader is killed",
 			with(1050, at(999, "b", demo.Elected, 2, 3700)),
 			"one leader at a time", "b (token 2) was elected 1.0 ms before the term of a (token 1) was over"},
+		{"one that was to be killed works on while the next leads",
+			with(1000, at(1000, "a", demo.Killed, 0, 0), at(1060, "a", demo.Worked, 1, 0)),
+			"one leader at a time", "b (token 2) was elected 10.0 ms before the term of a (token 1) was over"},
+		{"one that was to be killed works beyond its trust",
+			with(990, at(1000, "a", demo.Killed, 0, 0), at(3700, "a", demo.Worked, 1, 0)),
+			"work only while leading", "a (token 1) worked 0.10 s after its term"},
 		{"a token comes back",
 			with(4800, at(4800, "c", demo.Elected, 2, 7500)),
 			"tokens grow", "c was elected with token 2 after token 2"},
