@@ -14,10 +14,6 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// linger is how long a life is kept after its last record. Whoever has seen that
-// record may be handing a safe over to it.
-const linger = time.Second
-
 // A life is the life file of a Store, locked as long as it backs a record. It is
 // guarded by lifeMu.
 type life struct {
@@ -27,8 +23,6 @@ type life struct {
 	holds map[hold]time.Duration
 	// pins counts the operations at work that may add a hold.
 	pins int
-	// used is when it was last needed.
-	used time.Time
 	// timer looks after the holds at next, or earlier; nil before the first.
 	timer *time.Timer
 	next  time.Duration
@@ -68,7 +62,7 @@ func (s *Store) unpin() {
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
 	s.life.pins--
-	s.rest(s.life)
+	s.release(s.life)
 }
 
 // keep notes the record that a step has put into the safe f, if our life backs
@@ -103,16 +97,33 @@ func (s *Store) drop(f folder, rec kv.Record) {
 	h := hold{f.name, rec.Token}
 	if _, ours := s.life.holds[h]; ours {
 		delete(s.life.holds, h)
-		s.rest(s.life)
+		s.release(s.life)
 	}
 }
 
-// rest has l reviewed after a while, if it backs no record. lifeMu is held.
-func (s *Store) rest(l *life) {
-	l.used = time.Now()
-	if l.pins == 0 && len(l.holds) == 0 {
-		s.reviewIn(l, linger)
+// release gives up the life l if it backs no record. Safes are handed over to it
+// without its knowing, so look for that first. lifeMu is held.
+//
+// Whoever hands a safe over while the last record is deleted may come too late
+// to be seen. The life file is gone then, and that record has its deadline.
+func (s *Store) release(l *life) {
+	if l.pins > 0 || len(l.holds) > 0 {
+		return
 	}
+	if err := s.adopt(l); err != nil {
+		s.reviewIn(l, retry)
+		return
+	}
+	if len(l.holds) > 0 {
+		s.reviewIn(l, 0)
+		return
+	}
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	s.life = nil
+	_ = os.Remove(l.lock.Path()) // another life's cleanUp will
+	_ = l.lock.Close()
 }
 
 // born creates a life file. It is locked before anybody can read its name in a

@@ -30,7 +30,7 @@ func (s *Store) reviewAt(l *life, deadline time.Duration) {
 // reviewIn sets the timer of l. lifeMu is held.
 //
 // The timer outlives the operation that sets it, as the record does. It ends
-// with the life, soon after the last record.
+// with the life, by the deadline of the last record.
 func (s *Store) reviewIn(l *life, d time.Duration) {
 	if l.timer == nil {
 		l.timer = time.AfterFunc(d, func() { s.review(l) })
@@ -55,17 +55,8 @@ func (s *Store) settle(l *life) error {
 	if err := s.letGo(l); err != nil {
 		return err
 	}
-	if len(l.holds) == 0 && l.pins == 0 && time.Since(l.used) >= linger {
-		if err := s.adopt(l); err != nil {
-			return err
-		}
-		if len(l.holds) == 0 {
-			s.life = nil
-			return errors.Join(removeFile(l.lock.Path()), l.lock.Close())
-		}
-	}
 	if len(l.holds) == 0 {
-		s.reviewIn(l, linger)
+		s.release(l)
 		return nil
 	}
 	next := time.Duration(1<<63 - 1)
@@ -96,7 +87,6 @@ func (s *Store) letGo(l *life) error {
 			continue
 		}
 		delete(l.holds, h)
-		l.used = time.Now()
 	}
 	return nil
 }

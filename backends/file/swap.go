@@ -80,7 +80,7 @@ func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) 
 			durable:  true,
 		}
 		if heir.Lease != "" {
-			if err := s.inherit(&next, heir); err != nil {
+			if next.life, err = s.inherit(heir); err != nil {
 				return step{}, err
 			}
 		}
@@ -94,30 +94,20 @@ func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) 
 	return next.rec, s.keep(f, next)
 }
 
-// inherit has the heir's life back the step, if the heir's own record is still
-// there. Whatever the heir does with that record, it keeps its life for linger
-// after it; a step that is taken before then is found by its adopt.
-func (s *Store) inherit(next *step, heir kv.Record) error {
+// inherit returns the heir's life, if the heir's own record is still there.
+func (s *Store) inherit(heir kv.Record) (string, error) {
 	life, name, ok := parseLease(heir.Lease)
 	if !ok {
-		return fmt.Errorf("%w: %.80q is no lease of this store", kv.ErrInvalid, heir.Lease)
-	}
-	now, err := sinceBoot()
-	if err != nil {
-		return err
+		return "", fmt.Errorf("%w: %.80q is no lease of this store", kv.ErrInvalid, heir.Lease)
 	}
 	own, err := s.look(s.folderOf(name))
 	if err != nil {
-		return err
+		return "", err
 	}
 	if !own.backedBy(life) || own.rec.Signature != heir.Signature {
-		return fmt.Errorf("%w: the heir is gone", kv.ErrStale)
+		return "", fmt.Errorf("%w: the heir is gone", kv.ErrStale)
 	}
-	next.life = life
-	if next.before == 0 || next.before > now+linger/2 {
-		next.before = now + linger/2
-	}
-	return nil
+	return life, nil
 }
 
 // checkSwap reports whether old may be replaced by next at all.

@@ -171,10 +171,9 @@ func TestWatchesShareOneInstanceAndEverythingComesBack(t *testing.T) {
 	for i, rec := range recs {
 		require.NoError(t, s.Delete(t.Context(), fmt.Sprint(i), rec))
 	}
-	require.Eventually(t, func() bool {
-		n, now = descriptors(t, dir)
-		return n == 0 && now == inotify
-	}, patience, 10*time.Millisecond)
+	n, now = descriptors(t, dir)
+	require.Zero(t, n)
+	require.Equal(t, inotify, now)
 	require.Empty(t, files(t, s.Lives()))
 	require.Empty(t, files(t, s.Temps()))
 }

@@ -16,8 +16,8 @@ type step struct {
 	// clock and deadline say when rec fades.
 	clock    string
 	deadline time.Duration
-	// before is the time from which on the step is not taken, 0 if there is none:
-	// when the record fades that it goes on from, for one.
+	// before is when the record fades that the step goes on from, 0 if it does
+	// not matter or cannot be told. A step that comes later is not taken.
 	before time.Duration
 	// durable is set where the token changes.
 	durable bool
