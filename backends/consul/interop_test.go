@@ -3,7 +3,6 @@
 package consulkv_test
 
 import (
-	"errors"
 	"net/http"
 	"testing"
 	"time"

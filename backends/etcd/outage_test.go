@@ -2,7 +2,6 @@ package etcdkv_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 

@@ -107,11 +107,12 @@
 //
 // A watch looks (one EVALSHA) at its beginning, when its subscription stands,
 // after each hint, when the record's expiry is due (within 21 ms after it), and
-// at intervals of at most Options.Backstop (5 s), at most 1 s for foreign and
-// permanent records. So a waiter on a record that is refreshed costs about one
-// look a TTL, or one every four to five seconds if the TTL is longer. Those who
-// wait for the same expiry look at moments spread over 20 ms. No watch looks more
-// often than every 10 ms, whatever it is told.
+// and at intervals of at most Options.Backstop (1 s, less up to a quarter). So a
+// leader learns within about a second that its record was deleted or overwritten,
+// and a waiter costs about one look a second. With thousands of waiters, or with
+// keyspace events, a longer Backstop will do. Those who wait for the same expiry
+// look at moments spread over 20 ms. No watch looks more often than every 10 ms,
+// whatever it is told.
 //
 // Hints come from the scripts, which publish each change, at once; and from
 // keyspace events where the server's notify-keyspace-events has them ("Kg$xe"

@@ -22,11 +22,11 @@ type Options struct {
 	// Backstop is the longest time between two looks of a watch at a safe that
 	// nothing seems to happen to. It bounds how late a watch sees what the
 	// server told nobody: FLUSHALL, say, or another program's DEL while keyspace
-	// events are off. Default: 5 s.
+	// events are off; a leader whose record is gone too. Default: 1 s.
 	Backstop time.Duration
 }
 
-const defaultBackstop = 5 * time.Second
+const defaultBackstop = time.Second
 
 // Store is a [kv.Store] in Redis. Use [New] to make one.
 type Store struct {

@@ -13,10 +13,6 @@ import (
 )
 
 const (
-	// pollForeign is the longest time between two looks at a record whose end
-	// nobody announces: a foreign one, or one without an expiry.
-	pollForeign = time.Second
-
 	// spread keeps those who wait for one expiry from looking all at once.
 	spread = 20 * time.Millisecond
 
@@ -58,11 +54,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 // pause returns how long a watch that has seen rec waits for a hint before it
 // looks again.
 func (s *Store) pause(rec kv.Record, left time.Duration) time.Duration {
-	d := s.backstop
-	if rec.Foreign || rec.Permanent {
-		d = min(d, pollForeign)
-	}
-	d -= rand.N(d/4 + 1)
+	d := s.backstop - rand.N(s.backstop/4+1)
 	if rec == (kv.Record{}) || left > d {
 		return d
 	}
