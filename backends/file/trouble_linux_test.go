@@ -85,7 +85,7 @@ func TestADirectoryThatCannotBeUsedIsRefusedWithTheReason(t *testing.T) {
 
 // Root may write everywhere, so the process becomes nobody if it is root.
 func TestAnUnwritableDirectoryIsRefusedWithTheReason(t *testing.T) {
-	dir, err := os.MkdirTemp("", "filekv")
+	dir, err := os.MkdirTemp("", "filekv") //nolint:usetesting // nobody cannot enter the parent of t.TempDir
 	require.NoError(t, err)
 	store := filepath.Join(dir, "store")
 	t.Cleanup(func() {

@@ -164,7 +164,7 @@ func newView(out io.Writer) *view {
 }
 
 func (v *view) tell(e demo.Event) {
-	text := ""
+	var text string
 	switch e.Kind {
 	case demo.Ready:
 		text = "stands as a candidate"

@@ -168,7 +168,7 @@ func TestRunOnceExitsAfterALoss(t *testing.T) {
 func requireOrder(t *testing.T, log string, tokens int) {
 	t.Helper()
 	seen := []uint64{}
-	for _, line := range strings.Split(log, "\n") {
+	for line := range strings.SplitSeq(log, "\n") {
 		fields := strings.Fields(line)
 		require.NotEmpty(t, fields)
 		token, err := strconv.ParseUint(fields[0], 10, 64)

@@ -127,11 +127,11 @@ func (s scale) leaders(h History) []rune {
 // axis returns a ruler with a tick at round seconds, and the numbers below it.
 func (s scale) axis() (ruler, numbers string) {
 	step := time.Second
-	for _, next := range []time.Duration{2, 5, 10, 20, 30, 60, 120, 300} {
+	for _, seconds := range []int{2, 5, 10, 20, 30, 60, 120, 300} {
 		if step/s.column >= 8 {
 			break
 		}
-		step = next * time.Second
+		step = time.Duration(seconds) * time.Second
 	}
 	line := slices.Repeat([]rune{'─'}, s.columns)
 	text := slices.Repeat([]rune{' '}, s.columns+8)

@@ -71,7 +71,7 @@ func (l *location) etcdEndpoints() error {
 		return errors.New("no host, and no ETCDCTL_ENDPOINTS")
 	}
 	hosts := []string{}
-	for _, endpoint := range strings.Split(endpoints, ",") {
+	for endpoint := range strings.SplitSeq(endpoints, ",") {
 		if rest, ok := strings.CutPrefix(endpoint, "https://"); ok {
 			l.tls = true
 			endpoint = rest

@@ -31,7 +31,7 @@ func (l *location) tlsConfig(env tlsSource) (*tls.Config, error) {
 				return nil, fmt.Errorf("parameter %q without TLS", param)
 			}
 		}
-		return nil, nil
+		return nil, nil //nolint:nilnil // the clients take nil for no TLS
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: l.setting("servername", env.serverName)}
 	if skip := l.setting("insecure-skip-verify", env.skipVerify); skip != "" {
