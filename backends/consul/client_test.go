@@ -167,3 +167,16 @@ func sessions(t testing.TB, client *api.Client, name string) int {
 	}
 	return n
 }
+
+// An operator writes and deletes keys without a thought of sessions.
+type operator struct{ client *api.Client }
+
+func (o operator) put(t testing.TB, name, value string) {
+	_, err := o.client.KV().Put(&api.KVPair{Key: name, Value: []byte(value)}, nil)
+	require.NoError(t, err)
+}
+
+func (o operator) remove(t testing.TB, name string) {
+	_, err := o.client.KV().Delete(name, nil)
+	require.NoError(t, err)
+}

@@ -5,9 +5,6 @@ package consulkv_test
 import (
 	"testing"
 
-	"github.com/hashicorp/consul/api"
-	"github.com/stretchr/testify/require"
-
 	"github.com/electkv/election/backends/consul"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
@@ -25,18 +22,7 @@ func TestAStoreOnAClusterKeepsTheContract(t *testing.T) {
 // backend opens its clients at the addresses in turn.
 func backend(t *testing.T, addrs ...string) kvtest.Backend {
 	open, count := dialEach(addrs)
-	operator := dial(t, addrs[0])
-	return kvtest.Backend{
-		Open: func(t testing.TB) kv.Store { return consulkv.New(open(t), options) },
-		TTL:  ttl,
-		Put: func(t testing.TB, name, value string) {
-			_, err := operator.KV().Put(&api.KVPair{Key: name, Value: []byte(value)}, nil)
-			require.NoError(t, err)
-		},
-		Remove: func(t testing.TB, name string) {
-			_, err := operator.KV().Delete(name, nil)
-			require.NoError(t, err)
-		},
-		Requests: count,
-	}
+	others := operator{dial(t, addrs[0])}
+	store := func(t testing.TB) kv.Store { return consulkv.New(open(t), options) }
+	return kvtest.Backend{Open: store, TTL: ttl, Put: others.put, Remove: others.remove, Requests: count}
 }

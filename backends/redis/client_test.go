@@ -1,0 +1,58 @@
+package rediskv_test
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// dial returns a client of a server, or of a cluster of several.
+func dial(t testing.TB, addrs ...string) redis.UniversalClient {
+	t.Helper()
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	return client
+}
+
+// requests counts the commands that clients send, but for those on connections
+// of subscriptions.
+type requests struct{ atomic.Int64 }
+
+func (r *requests) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r *requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (r *requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		r.Add(int64(len(cmds)))
+		return next(ctx, cmds)
+	}
+}
+
+// count returns the client, from now on counted.
+func (r *requests) count(client redis.UniversalClient) redis.UniversalClient {
+	client.AddHook(r)
+	return client
+}
+
+// An operator sets and deletes keys without a thought of what they are.
+type operator struct {
+	client redis.UniversalClient
+	prefix string
+}
+
+func (o operator) put(t testing.TB, name, value string) {
+	require.NoError(t, o.client.Set(context.Background(), o.prefix+name, value, 0).Err())
+}
+
+func (o operator) remove(t testing.TB, name string) {
+	require.NoError(t, o.client.Del(context.Background(), o.prefix+name).Err())
+}
