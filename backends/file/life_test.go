@@ -146,6 +146,8 @@ func TestOldRemainsOfTheDeadAreCleanedUpAndTheLivingSpared(t *testing.T) {
 
 func TestNothingIsHandedOverToAnHeirThatHasBegunAnew(t *testing.T) {
 	heir, leader := pair(t)
+	_, err := heir.Create(t.Context(), "another", kv.Record{Signature: "heir", TTL: long})
+	require.NoError(t, err)
 	second, err := heir.Create(t.Context(), "second", kv.Record{Signature: "heir", TTL: long})
 	require.NoError(t, err)
 	require.NoError(t, heir.Delete(t.Context(), "second", second))
