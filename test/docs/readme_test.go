@@ -1,0 +1,24 @@
+package docs_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTheCodeInTheREADMECompiles(t *testing.T) {
+	blocks := regexp.MustCompile("(?ms)^```go\n(.*?)^```").FindAllSubmatch(read(t, filepath.Join(root, "README.md")), -1)
+	require.NotEmpty(t, blocks, "README.md shows no code")
+	for _, block := range blocks {
+		file := filepath.Join(t.TempDir(), "main.go")
+		require.NoError(t, os.WriteFile(file, block[1], 0o600))
+		vet := exec.CommandContext(t.Context(), "go", "vet", file)
+		vet.Dir = root
+		out, err := vet.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+	}
+}
