@@ -35,12 +35,21 @@ type campaign struct {
 	base  context.Context // parent of the term's context
 	stand stand
 
-	draft   kv.Record // the signature, value and TTL that it tries to put in
-	asked   bool      // a create was sent: our record may be there, now or later
-	unknown bool      // the last create had no clear answer: look before the next
-	since   instant   // when the first create was sent that our record may be of
-	found   kv.Record // our own record, seen in the safe though no create told us
+	draft kv.Record // the signature, value and TTL that it tries to put in
+	asked bool      // a create was sent
+	doubt bool      // a create had no clear answer: its record may be there, now or later
+	since instant   // when the first such create was sent
+	late  kv.Record // our own record, which is to be removed
+
+	next   *time.Timer // when to claim
+	retry  backoff     // of claims that fail
+	rested time.Time   // claim no vacancy before
+	waited bool        // somebody held the safe
+
 	trouble error     // the last error of the store or of the health check
+	holder  kv.Record // whom the log says that we wait for
+	told    string    // what trouble the log told of last,
+	toldAt  time.Time // and when
 }
 
 func (c *Candidate) campaign(ctx, base context.Context, s stand) (*Term, error) {
@@ -51,9 +60,10 @@ func (c *Candidate) campaign(ctx, base context.Context, s stand) (*Term, error) 
 		draft:     kv.Record{Signature: newSignature(c.opts.ID), Value: c.opts.Value, TTL: c.opts.TTL},
 	}
 	c.log.DebugContext(ctx, "campaigning")
-	term, err := cm.run(ctx)
+	m, err := cm.run(ctx)
 	if err == nil {
-		return term, nil
+		c.log.InfoContext(ctx, "elected", "token", m.rec.Token)
+		return newTerm(base, c, m, s.drain), nil
 	}
 	cm.withdraw(ctx)
 	if cm.trouble != nil && !errors.Is(err, cm.trouble) {
@@ -62,54 +72,81 @@ func (c *Candidate) campaign(ctx, base context.Context, s stand) (*Term, error) 
 	return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
 }
 
-// run waits for a vacancy and claims it, until that succeeds or ctx ends.
-func (c *campaign) run(ctx context.Context) (*Term, error) {
+// run waits for a vacancy and claims it, until that succeeds or ctx ends. The
+// term begins when its watch has ended: were that to hang, nobody would keep the
+// lease of a leader that cannot lead.
+func (c *campaign) run(ctx context.Context) (mandate, error) {
 	latest, stop := c.sightings(ctx)
 	defer stop()
-	rested := time.Now().Add(c.stand.rest)
-	retry := c.pace.backoff()
-	claim := time.NewTimer(0)
-	claim.Stop()
-	defer claim.Stop()
-	for waited := false; ; {
-		select {
-		case <-ctx.Done():
-			return nil, causeOf(ctx)
-		case s := <-latest:
-			switch {
-			case s.err == nil && s.rec.Signature == c.draft.Signature && !s.rec.Foreign:
-				c.found = s.rec
-				claim.Reset(0)
-			case s.err == nil:
-				c.held(ctx, s.rec)
-				waited = true
-				claim.Stop()
-			case errors.Is(s.err, kv.ErrVacant):
-				retry.reset()
-				c.found = kv.Record{}
-				claim.Reset(max(c.hesitation(waited), time.Until(rested)))
-			case errors.Is(s.err, kv.ErrInvalid):
-				return nil, s.err
-			default:
-				c.fault(ctx, "cannot watch the safe", s.err)
-			}
-		case <-claim.C:
-			term, err := c.claim(ctx)
-			if term != nil {
-				return term, nil
-			}
-			if errors.Is(err, kv.ErrInvalid) {
-				return nil, err
-			}
-			claim.Reset(retry.pause())
+	c.rested = time.Now().Add(c.stand.rest)
+	c.retry = c.pace.backoff()
+	c.next = time.NewTimer(0)
+	c.next.Stop()
+	defer c.next.Stop()
+	for ctx.Err() == nil {
+		m, err := c.step(ctx, latest)
+		if err == nil || errors.Is(err, kv.ErrInvalid) {
+			return m, err
 		}
+		c.schedule(err)
+	}
+	return mandate{}, causeOf(ctx)
+}
+
+// errWait means that there is nothing to do until a watch shows something else.
+var errWait = errors.New("election: waiting")
+
+// step does whatever is next: look at what the watch shows, or claim.
+func (c *campaign) step(ctx context.Context, latest <-chan sighting) (mandate, error) {
+	select {
+	case <-ctx.Done():
+		return mandate{}, errWait
+	case s := <-latest:
+		return c.see(ctx, s)
+	case <-c.next.C:
+		return c.claim(ctx)
+	}
+}
+
+// see takes in a sighting of the safe.
+func (c *campaign) see(ctx context.Context, s sighting) (mandate, error) {
+	switch {
+	case s.err == nil && c.mine(s.rec):
+		return c.adopt(s.rec)
+	case s.err == nil:
+		c.held(ctx, s.rec)
+		c.waited, c.late = true, kv.Record{}
+		c.next.Stop()
+	case errors.Is(s.err, kv.ErrVacant):
+		c.late = kv.Record{}
+		c.retry.reset()
+		c.next.Reset(max(c.hesitation(), time.Until(c.rested)))
+	case errors.Is(s.err, kv.ErrInvalid):
+		return mandate{}, s.err
+	default:
+		c.fault(ctx, "cannot watch the safe", s.err)
+	}
+	return mandate{}, errWait
+}
+
+// schedule sets the time of the next claim after one that failed.
+func (c *campaign) schedule(err error) {
+	switch {
+	case errors.Is(err, errWait):
+	case !errors.Is(err, errLate):
+		c.next.Reset(c.retry.pause())
+	case c.late.Signature != "": // to be removed
+		c.next.Reset(0)
+	default: // removed: it is the others' turn
+		c.rested = time.Now().Add(2 * c.pace.spread)
+		c.next.Reset(2 * c.pace.spread)
 	}
 }
 
 // hesitation spreads the claims of candidates that all saw the leader go, so
 // that most of them see the next one before they ask.
-func (c *campaign) hesitation(waited bool) time.Duration {
-	if !waited {
+func (c *campaign) hesitation() time.Duration {
+	if !c.waited {
 		return 0
 	}
 	return rand.N(c.pace.spread + 1)
@@ -122,15 +159,23 @@ func (c *Candidate) healthy(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.pace.attempt)
 	defer cancel()
-	if err := c.opts.Health(ctx); err != nil {
+	err := c.opts.Health(ctx)
+	if err == nil {
+		err = ctx.Err() // an answer that comes too late is none
+	}
+	if err != nil {
 		return fmt.Errorf("unhealthy: %w", err)
 	}
 	return nil
 }
 
-// held reports who is waited for.
+// held reports who is waited for, if that is somebody else than before.
 func (c *campaign) held(ctx context.Context, rec kv.Record) {
 	c.trouble = nil
+	if rec == c.holder || rec.Owns(c.holder) && rec.Permanent == c.holder.Permanent {
+		return
+	}
+	c.holder = rec
 	switch {
 	case rec.Foreign && rec.Permanent:
 		c.log.WarnContext(ctx, "waiting for a record that this library did not write and that never expires: if nobody holds that lock, remove it by hand", "value", rec.Value)
@@ -143,15 +188,34 @@ func (c *campaign) held(ctx context.Context, rec kv.Record) {
 	}
 }
 
-// fault keeps the last trouble, and reports it if it is a new one.
+// sayAgain is how long the log is silent about trouble that goes on.
+const sayAgain = time.Minute
+
+// fault keeps the last trouble, and reports it if it is new, or goes on for long.
 func (c *campaign) fault(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	if c.trouble == nil || c.trouble.Error() != err.Error() {
+	c.trouble = err
+	if text := err.Error(); text != c.told || time.Since(c.toldAt) >= sayAgain {
+		c.told, c.toldAt = text, time.Now()
 		c.log.WarnContext(ctx, what, "error", err)
 	}
-	c.trouble = err
+}
+
+// insist tries again at what has to be done though ctx may have ended, for as
+// long as one request may take.
+func (c *Candidate) insist(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.pace.attempt)
+	defer cancel()
+	retry := c.pace.backoff()
+	for {
+		err := do(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		sleep(ctx, retry.pause())
+	}
 }
 
 // causeOf returns an error that is both a context's error and its cause.

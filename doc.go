@@ -69,8 +69,8 @@
 //     for, and never touched.
 //   - A waiting candidate asks the store nothing where the store can push.
 //   - When Run, Campaign, Watch or Resign has returned, nothing that it started
-//     is left. A store call that ignores its context delays that, and nothing
-//     else.
+//     is left. A store call or a health check that ignores its context delays
+//     that, and nothing else.
 //
 // # Failures
 //
@@ -78,7 +78,7 @@
 //	the leader is cut off            its term ends a margin before the TTL is over; then the same
 //	the leader is paused or asleep   the same; when it wakes, its term has ended
 //	the leader is unhealthy          it steps down once its work has returned
-//	its record is deleted, replaced  its term ends within a second
+//	its record is deleted, replaced  its term ends within a second, as soon as the store tells
 //	the store is down                nobody leads once trust has run out; all try again
 //	the store is slow                a term survives answers that take up to a third of the TTL
 package election

@@ -185,10 +185,10 @@ func TestACreateThatArrivesLateDuringTheCampaignIsAdopted(t *testing.T) {
 		faults := kvfault.Wrap(memkv.New())
 		faults.On(kvfault.Create).Withhold()
 		stop := b.run(b.candidate(faults, "a"), "a")
-		time.Sleep(ttl)
+		time.Sleep(ttl / 2)
 		require.Empty(t, b.leaders())
 		faults.Deliver(t.Context())
-		time.Sleep(ttl / 2)
+		time.Sleep(ttl / 3)
 		require.Equal(t, "a", b.leaders())
 		stop()
 	})
@@ -214,7 +214,7 @@ func TestALateCreateOfAnEarlierAttemptDoesNotKeepALostTermAlive(t *testing.T) {
 	})
 }
 
-func TestAnAnswerThatIsTooLateToBeTrustedIsProvenAgain(t *testing.T) {
+func TestAnAnswerThatIsTooLateToBeTrustedIsNoTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
 		faults := kvfault.Wrap(memkv.New())
@@ -223,8 +223,9 @@ func TestAnAnswerThatIsTooLateToBeTrustedIsProvenAgain(t *testing.T) {
 		began := time.Now()
 		term, err := b.candidate(faults, "a").Campaign(t.Context())
 		require.NoError(t, err)
-		require.GreaterOrEqual(t, term.Until().Sub(began), ttl*185/100, "counted from the refresh that proved it")
-		require.Equal(t, 1, faults.Calls(kvfault.Refresh))
+		require.NotZero(t, faults.Calls(kvfault.Delete), "the record is removed")
+		require.Equal(t, 2, faults.Calls(kvfault.Create), "and another one put in")
+		require.Greater(t, term.Until().Sub(began), ttl*18/10)
 		require.NoError(t, term.Resign(t.Context()))
 	})
 }
@@ -234,34 +235,44 @@ func TestAnAnswerThatIsTooLateToBeTrustedIsProvenAgain(t *testing.T) {
 func TestAnOwnRecordThatMayBeOlderThanItsTTLIsRemovedAndNotAdopted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
-		lingering := lingering{memkv.New()}
-		faults := kvfault.Wrap(lingering)
+		faults := kvfault.Wrap(lingering{memkv.New()})
+		faults.On(kvfault.Create).DelayRequests(100 * time.Millisecond)
 		faults.On(kvfault.Create).Next(1).DropReplies()
-		faults.On(kvfault.Get).DropRequests()
-		faults.On(kvfault.Watch).Next(1).DelayReplies(ttl / 100)
-		time.AfterFunc(time.Second, func() { faults.On(kvfault.Watch).DropReplies() })
+		time.AfterFunc(50*time.Millisecond, faults.On(kvfault.Watch).DropReplies) // it does not see the record come
 		time.AfterFunc(ttl*3/2, func() {
 			faults.On(kvfault.Watch).Next(1).Fail(errStore)
 			synctest.Wait()
 			faults.Heal()
 		})
+		began := time.Now()
 		term, err := b.candidate(faults, "a").Campaign(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, 1, faults.Calls(kvfault.Delete))
-		require.Equal(t, 2, faults.Calls(kvfault.Create))
+		require.Greater(t, time.Since(began), ttl*3/2)
+		require.NotZero(t, faults.Calls(kvfault.Delete))
+		require.Zero(t, faults.Calls(kvfault.Refresh))
 		require.NoError(t, term.Resign(t.Context()))
 	})
 }
 
-// lingering is a store that keeps records for twice their TTL.
+// lingering is a store that keeps records for twice their TTL, as Consul does.
 type lingering struct{ *memkv.Store }
 
 func (s lingering) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	asked := rec.TTL
 	rec.TTL *= 2
 	rec, err := s.Store.Create(ctx, name, rec)
-	rec.TTL = asked
+	rec.TTL /= 2
 	return rec, err
+}
+
+func (s lingering) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		for rec, err := range s.Store.Watch(ctx, name) {
+			rec.TTL /= 2
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
 }
 
 func TestResignEndsTheTermThoughTheStoreIsDownAndCanBeRetried(t *testing.T) {
@@ -500,7 +511,7 @@ func TestNothingIsLeftWhenRunCampaignOrResignHasReturned(t *testing.T) {
 		before := runtime.NumGoroutine()
 		nothingLeft := func(after string) {
 			synctest.Wait() // for goroutines on their very last instructions
-			require.Equal(t, before, runtime.NumGoroutine(), "after "+after)
+			require.LessOrEqual(t, runtime.NumGoroutine(), before, "after "+after)
 		}
 		for range 3 {
 			term, err := a.Campaign(t.Context())

@@ -124,7 +124,15 @@ func (t *Term) check(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if err := t.c.healthy(ctx); err != nil && ctx.Err() == nil {
+		overdue := time.AfterFunc(t.c.pace.attempt+t.c.pace.spread, func() {
+			t.end(fmt.Errorf("%w: unhealthy: the check does not return", ErrResigned))
+		})
+		err := t.c.healthy(ctx)
+		overdue.Stop()
+		if ctx.Err() != nil {
+			return
+		}
+		if err != nil {
 			t.end(fmt.Errorf("%w: %w", ErrResigned, err))
 			return
 		}

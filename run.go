@@ -35,50 +35,45 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 		if err != nil {
 			return err
 		}
-		ended, result := c.serve(ctx, term, lead)
-		if ctx.Err() != nil {
-			c.dropped(result)
-			return context.Cause(ctx)
+		o := c.serve(ctx, term, lead)
+		if o.stopped == nil && o.ended == nil {
+			return o.result
 		}
-		if ended == nil {
-			return result
+		c.dropped(o.result)
+		if o.stopped != nil {
+			return o.stopped
 		}
-		c.dropped(result)
 		s.rest = 2 * c.pace.spread
 	}
 }
 
-// serve calls lead and then frees the safe, also if lead panics. It returns why
-// the term had ended when lead returned, nil if it had not, and lead's result.
-func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Context, *Term) error) (ended, result error) {
+// An outcome is how things stood when lead returned.
+type outcome struct {
+	result  error // lead's
+	ended   error // why the term had ended, nil if it had not
+	stopped error // why Run's context had ended, nil if it had not
+}
+
+// serve calls lead and then frees the safe, also if lead panics.
+func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Context, *Term) error) outcome {
 	defer c.free(ctx, term)
-	result = lead(term.Context(), term)
-	return term.Err(), result
+	result := lead(term.Context(), term)
+	return outcome{result: result, ended: term.Err(), stopped: context.Cause(ctx)}
 }
 
 // free releases a term whose work has stopped. It tries again for a while if the
 // store does not answer; then the record is left to fade.
 func (c *Candidate) free(ctx context.Context, term *Term) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.pace.attempt)
-	defer cancel()
 	term.end(ErrResigned)
-	retry := c.pace.backoff()
-	for {
-		err := term.release(ctx)
-		if err == nil {
-			return
-		}
-		if ctx.Err() != nil {
-			c.log.WarnContext(ctx, "cannot free the safe: the record is left to fade", "token", term.Token(), "error", err)
-			return
-		}
-		sleep(ctx, retry.pause())
+	if err := c.insist(ctx, term.release); err != nil {
+		c.log.WarnContext(ctx, "cannot free the safe: the record is left to fade", "token", term.Token(), "error", err)
 	}
 }
 
-// dropped reports a result of lead that Run does not return.
+// dropped reports a result of lead that Run does not return, unless it says no
+// more than that the work was told to stop.
 func (c *Candidate) dropped(result error) {
-	if result != nil && !errors.Is(result, context.Canceled) {
-		c.log.Info("the work of an ended term returned an error", "error", result)
+	if result != nil && !errors.Is(context.Canceled, result) {
+		c.log.Info("the work was ended, and returned an error", "error", result)
 	}
 }

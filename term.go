@@ -31,26 +31,26 @@ type Term struct {
 	freed   bool               // the safe is known to be without our record; guarded by turn
 }
 
-// newTerm begins a term with the record rec, which tr says how long to trust.
-func newTerm(base context.Context, c *Candidate, rec kv.Record, tr trust, drain bool) *Term {
+// newTerm begins a term. It may have ended already, if the mandate is old.
+func newTerm(base context.Context, c *Candidate, m mandate, drain bool) *Term {
 	ctx, kill := context.WithCancelCause(base)
 	keep, keeping := context.WithCancel(context.WithoutCancel(base))
 	t := &Term{
 		c:       c,
-		token:   rec.Token,
+		token:   m.rec.Token,
 		drain:   drain,
 		kill:    kill,
-		rec:     rec,
-		trust:   tr,
+		rec:     m.rec,
+		trust:   m.trust,
 		keeping: keeping,
 		kept:    make(chan struct{}),
 		turn:    make(chan struct{}, 1),
 	}
 	t.ctx = termContext{ctx, t}
 	t.mu.Lock()
-	t.deaths = time.AfterFunc(min(tr.left(c.clock()), c.pace.tick), t.die)
+	t.deaths = time.AfterFunc(min(m.trust.left(c.clock()), c.pace.tick), t.die)
 	t.mu.Unlock()
-	go t.keep(keep, tr.sent)
+	go t.keep(keep, m.trust.sent)
 	return t
 }
 
@@ -85,8 +85,8 @@ func (t *Term) Err() error {
 }
 
 // Until returns the moment up to which the term can be trusted if it is not
-// refreshed before. Time that the system spends suspended is not in it; use
-// [Term.Err] to decide.
+// refreshed before. Time that the system spends suspended is not in it, and a
+// term may end sooner; use [Term.Err] to decide.
 func (t *Term) Until() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,7 +95,8 @@ func (t *Term) Until() time.Time {
 
 // Proclaim publishes another value with the leader's ID. If the term has ended,
 // or turns out to have, it returns why. After any other error the value may be
-// published or not; the term goes on, and Proclaim may be called again.
+// published or not; the term goes on, and Proclaim may be called again. It gives
+// the store no more than a third of the TTL to answer.
 func (t *Term) Proclaim(ctx context.Context, value string) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("election: value of %d bytes is too long: at most %d", len(value), maxValue)
@@ -107,13 +108,15 @@ func (t *Term) Proclaim(ctx context.Context, value string) error {
 		old := t.record()
 		next := old
 		next.Value = value
-		rec, err := t.c.store.Swap(ctx, t.c.name, old, next)
+		err := t.swap(ctx, old, next)
 		if err == nil {
-			t.update(rec)
 			return nil
 		}
 		if errors.Is(err, kv.ErrStale) {
 			err = t.review(ctx, old)
+		}
+		if ended := t.Err(); ended != nil {
+			return ended
 		}
 		if err != nil {
 			return fmt.Errorf("election: proclaim: %w", err)
@@ -121,9 +124,22 @@ func (t *Term) Proclaim(ctx context.Context, value string) error {
 	}
 }
 
+// swap puts next in the place of old, if that is what the safe holds.
+func (t *Term) swap(ctx context.Context, old, next kv.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, t.patience())
+	defer cancel()
+	rec, err := t.c.store.Swap(ctx, t.c.name, old, next)
+	if err == nil {
+		t.update(rec)
+	}
+	return err
+}
+
 // review looks why old was stale. It returns nil if the record is still this
 // term's, only changed: a swap whose reply was lost has taken place.
 func (t *Term) review(ctx context.Context, old kv.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, t.patience())
+	defer cancel()
 	rec, err := t.c.store.Get(ctx, t.c.name)
 	switch {
 	case errors.Is(err, kv.ErrVacant), err == nil && !rec.Owns(old):
@@ -145,7 +161,7 @@ func (t *Term) review(ctx context.Context, old kv.Record) error {
 // It is idempotent, and safe after a loss: only the term's own record is
 // removed. After an error the term has ended all the same and its record is left
 // to fade; Resign can be called again. When it has returned nil, nothing that the
-// term started is left.
+// term started is left. ctx must not be the term's own, which ends here.
 func (t *Term) Resign(ctx context.Context) error {
 	t.end(ErrResigned)
 	if t.drain {
@@ -158,10 +174,14 @@ func (t *Term) Resign(ctx context.Context) error {
 func (t *Term) release(ctx context.Context) error {
 	select {
 	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return fmt.Errorf("election: resign: %w", causeOf(ctx))
+	default:
+		select {
+		case t.turn <- struct{}{}:
+		case <-ctx.Done():
+			return fmt.Errorf("election: resign: %w", causeOf(ctx))
+		}
 	}
+	defer func() { <-t.turn }()
 	if t.freed {
 		return nil
 	}
@@ -176,7 +196,9 @@ func (t *Term) release(ctx context.Context) error {
 		return fmt.Errorf("election: resign: %w", err)
 	}
 	t.freed = true
-	t.c.log.Info("released", "token", t.token)
+	if err == nil {
+		t.c.log.Info("released", "token", t.token)
+	}
 	return nil
 }
 
@@ -271,8 +293,10 @@ func (c termContext) Err() error {
 	if err := c.Context.Err(); err != nil {
 		return err
 	}
-	if c.term.Err() == nil {
+	cause := c.term.Err()
+	if cause == nil {
 		return nil
 	}
+	c.term.kill(cause) // whoever ended the term may not have come to that yet
 	return c.Context.Err()
 }

@@ -82,7 +82,8 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 
 // leastTTL returns a round TTL that a margin fits into.
 func leastTTL(margin time.Duration) time.Duration {
-	return max((margin*4/3 + 99*time.Millisecond).Truncate(100*time.Millisecond), 100*time.Millisecond)
+	least := max(margin*4/3, margin+3*reaction/4)
+	return (least + 99*time.Millisecond).Truncate(100 * time.Millisecond)
 }
 
 // A backoff doubles the pause between tries, up to a bound, and jitters it so

@@ -52,8 +52,12 @@ func TestAMarginThatDoesNotFitIsRefused(t *testing.T) {
 	}
 	_, err := newPace(12*time.Second, 9*time.Second)
 	require.NoError(t, err, "what the error recommends is right")
-	_, err = newPace(leastTTL(50*time.Millisecond), 0)
-	require.NoError(t, err)
+	for margin := 50 * time.Millisecond; margin < time.Minute; margin += 7 * time.Millisecond {
+		_, err = newPace(max(leastTTL(margin), margin), margin)
+		if margin >= leastMargin(leastTTL(margin)) {
+			require.NoError(t, err, margin)
+		}
+	}
 }
 
 func TestBackoffGrowsToItsBoundAndNeverSpins(t *testing.T) {
