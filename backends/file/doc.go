@@ -90,9 +90,9 @@
 // # Cost
 //
 // An operation is some thirty system calls, about 0.1 ms on an idle machine.
-// Create and a hand-over sync page and folder, which takes the time of the disk. A store with live records has one open file and one timer. When
-// its last record ends it looks through all safes, 30 µs each, in case one was
-// handed over to it.
+// Create and a hand-over sync page and folder, which takes the time of the disk.
+// A store with live records has one open file and one timer. When its last record
+// ends it looks through all safes, 30 µs each, in case one was handed over to it.
 //
 // The watches of a store share one goroutine, one inotify instance and a tick of
 // 50 ms, which reads the clock and tries the lock of each life file that they

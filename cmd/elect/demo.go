@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/boottime"
 	"github.com/electkv/election/cmd/elect/internal/demo"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
@@ -109,7 +110,7 @@ func runDemo(ctx context.Context, s *settings, ttl time.Duration, out, progress 
 // takes.
 func demoTTL(store kv.Store, ttl time.Duration) (time.Duration, error) {
 	if ttl != 0 {
-		_, err := store.Lifetime(ttl)
+		_, err := election.New(store, "demo", &election.Options{TTL: ttl})
 		return ttl, err
 	}
 	var err error

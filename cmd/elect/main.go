@@ -60,6 +60,7 @@ func report(err error) int {
 // oneLine returns an error's text without line breaks, and without the name of
 // the library in front of that of the command.
 func oneLine(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") // errors.Join
+	text = strings.Join(strings.Fields(text), " ")
 	return strings.TrimPrefix(text, "election: ")
 }

@@ -38,7 +38,9 @@ Stores (--store, or ELECT_STORE):
   redis://host:port,host:port?cluster=true     a cluster
   mem:                                         this process only
 
-Without --store, a directory for this user's processes is used.
+Without --store the store is a directory for this user's processes: "elect" in
+$XDG_RUNTIME_DIR or /run/user/UID, else elect-UID in $TMPDIR or /tmp. Those who
+may differ in these, as cron and a login may, name one: --store file:///directory.
 
 Parameters for TLS: cacert, cert, key, servername, insecure-skip-verify. For
 consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
@@ -60,12 +62,14 @@ func newRoot() *cobra.Command {
 		Long:          rootLong,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Version:       version(),
 		Args:          cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
 	root.DisableSuggestions = true // they take more than one line
+	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.store, "store", "", "`URL` of the store; see elect --help (default $ELECT_STORE, else a directory of yours)")
 	flags.StringVar(&s.level, "log-level", "info", "log debug, info, warn or error to standard error")

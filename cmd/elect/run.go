@@ -83,7 +83,13 @@ func newRun(s *settings) *cobra.Command {
 	for _, name := range []string{"id", "value", "ttl", "grace"} {
 		complete(cmd, name, cobra.ShellCompDirectiveNoFileComp)
 	}
+	cmd.SetFlagErrorFunc(flagError)
 	return cmd
+}
+
+// flagError tells those who left out the -- what a flag of COMMAND's is not.
+func flagError(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w (flags of COMMAND come after --; see %s --help)", err, cmd.CommandPath())
 }
 
 func runArgs(cmd *cobra.Command, args []string) error {

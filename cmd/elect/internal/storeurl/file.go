@@ -40,14 +40,28 @@ func parseFile(l *location) (func() (*Store, error), error) {
 // this user's processes. It makes the directory if need be, with mode 0700, and
 // refuses one that belongs to somebody else.
 func Default(getenv func(string) string) (string, error) {
-	dir := filepath.Join(os.TempDir(), "elect-"+strconv.Itoa(os.Getuid()))
-	if runtime := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(runtime) {
-		dir = filepath.Join(runtime, "elect")
+	dir := filepath.Join(runtimeDir(getenv), "elect")
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(os.TempDir(), "elect-"+strconv.Itoa(os.Getuid()))
 	}
 	if err := private(dir); err != nil {
 		return "", fmt.Errorf("the default store: %w; name another with --store or ELECT_STORE", err)
 	}
 	return File(dir), nil
+}
+
+// runtimeDir returns the user's runtime directory, empty if there is none. Cron
+// and others start without the variable: then it is looked for where systemd puts
+// it, so that they meet those who are logged in.
+func runtimeDir(getenv func(string) string) string {
+	if dir := getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return dir
+	}
+	dir := "/run/user/" + strconv.Itoa(os.Getuid())
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return ""
+	}
+	return dir
 }
 
 // private sees to it that dir is a directory that nobody else can write to.
