@@ -1,9 +1,6 @@
 package election
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Run campaigns, and calls lead once for each term, on the caller's goroutine.
 //
@@ -73,7 +70,7 @@ func (c *Candidate) free(ctx context.Context, term *Term) {
 // dropped reports a result of lead that Run does not return, unless it says no
 // more than that the work was told to stop.
 func (c *Candidate) dropped(result error) {
-	if result != nil && !errors.Is(context.Canceled, result) {
+	if result != nil && result != context.Canceled { //nolint:errorlint // what wraps it may say more
 		c.log.Info("the work was ended, and returned an error", "error", result)
 	}
 }
