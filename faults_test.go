@@ -225,7 +225,7 @@ func TestAnAnswerThatIsTooLateToBeTrustedIsNoTerm(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, faults.Calls(kvfault.Delete), "the record is removed")
 		require.Equal(t, 2, faults.Calls(kvfault.Create), "and another one put in")
-		require.Greater(t, term.Until().Sub(began), ttl*18/10)
+		require.GreaterOrEqual(t, term.Until().Sub(began), ttl*95/100+2*ttl/50+ttl*9/10, "after the others had a moment to claim the safe")
 		require.NoError(t, term.Resign(t.Context()))
 	})
 }
