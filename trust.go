@@ -47,9 +47,11 @@ type pace struct {
 	pause   time.Duration // at most, between two tries at something that fails
 }
 
-// leastMargin is the inequality of the package documentation.
+// leastMargin is the inequality of the package documentation, in whole
+// milliseconds.
 func leastMargin(ttl time.Duration) time.Duration {
-	return time.Duration(float64(ttl)*2*drift/(1+drift)) + reaction
+	least := time.Duration(float64(ttl)*2*drift/(1+drift)) + reaction
+	return (least + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
 func newPace(ttl, margin time.Duration) (pace, error) {

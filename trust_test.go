@@ -41,7 +41,7 @@ func TestAMarginThatDoesNotFitIsRefused(t *testing.T) {
 		ttl, margin time.Duration
 		says        string
 	}{
-		{15 * time.Second, 100 * time.Millisecond, "margin 100ms is too small for TTL 15s: clocks that differ and a busy machine need at least 347"},
+		{15 * time.Second, 100 * time.Millisecond, "margin 100ms is too small for TTL 15s: clocks that differ and a busy machine need at least 348ms"},
 		{15 * time.Second, -time.Second, "margin -1s is too small"},
 		{10 * time.Second, 9 * time.Second, "TTL 10s is too short for margin 9s: leadership could be trusted for 1s only; use a TTL of at least 12"},
 		{10 * time.Millisecond, 0, "TTL 10ms is too short"},

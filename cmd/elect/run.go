@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/guard"
@@ -87,9 +88,12 @@ func newRun(s *settings) *cobra.Command {
 	return cmd
 }
 
-// flagError tells those who left out the -- what a flag of COMMAND's is not.
-func flagError(cmd *cobra.Command, err error) error {
-	return fmt.Errorf("%w (flags of COMMAND come after --; see %s --help)", err, cmd.CommandPath())
+// flagError tells those who forgot the -- where flags of COMMAND belong.
+func flagError(_ *cobra.Command, err error) error {
+	if _, unknown := errors.AsType[*pflag.NotExistError](err); unknown {
+		return fmt.Errorf("%w; flags of COMMAND come after --", err)
+	}
+	return err
 }
 
 func runArgs(cmd *cobra.Command, args []string) error {
