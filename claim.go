@@ -78,7 +78,7 @@ func (c *campaign) accept(rec kv.Record, sent instant) (mandate, error) {
 	return m, nil
 }
 
-// remove deletes our record that came too late.
+// remove deletes our record that came too late, and with it ends its signature.
 func (c *campaign) remove(ctx context.Context) error {
 	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
 	defer cancel()
@@ -87,7 +87,10 @@ func (c *campaign) remove(ctx context.Context) error {
 		c.fault(ctx, "cannot remove a record of our own that came too late", err)
 		return err
 	}
-	c.late = kv.Record{}
+	// A slow watch may still show what was removed: it must not be taken for what
+	// the next create puts in.
+	c.draft.Signature = newSignature(c.opts.ID)
+	c.late, c.doubt = kv.Record{}, false
 	return errLate
 }
 

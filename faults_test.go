@@ -217,7 +217,8 @@ func TestALateCreateOfAnEarlierAttemptDoesNotKeepALostTermAlive(t *testing.T) {
 func TestAnAnswerThatIsTooLateToBeTrustedIsNoTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
-		faults := kvfault.Wrap(memkv.New())
+		store := &signatures{Store: memkv.New()}
+		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Create).Next(1).Hang()
 		time.AfterFunc(ttl*95/100, faults.Heal)
 		began := time.Now()
@@ -225,9 +226,22 @@ func TestAnAnswerThatIsTooLateToBeTrustedIsNoTerm(t *testing.T) {
 		require.NoError(t, err)
 		require.NotZero(t, faults.Calls(kvfault.Delete), "the record is removed")
 		require.Equal(t, 2, faults.Calls(kvfault.Create), "and another one put in")
+		require.Len(t, store.seen, 2)
+		require.NotEqual(t, store.seen[0], store.seen[1], "a slow watch that still shows the first is not believed")
 		require.GreaterOrEqual(t, term.Until().Sub(began), ttl*95/100+2*ttl/50+ttl*9/10, "after the others had a moment to claim the safe")
 		require.NoError(t, term.Resign(t.Context()))
 	})
+}
+
+// signatures is a store that remembers what was put in.
+type signatures struct {
+	*memkv.Store
+	seen []string
+}
+
+func (s *signatures) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s.seen = append(s.seen, rec.Signature)
+	return s.Store.Create(ctx, name, rec)
 }
 
 // A store may have begun to end a record that is older than its TTL when a
