@@ -23,37 +23,52 @@ type Cluster struct {
 // A view is what a node says about itself and the leader.
 type view struct{ self, leader string }
 
-// StartEtcdCluster starts an etcd cluster of three nodes of the test's own.
-func StartEtcdCluster(t testing.TB) *Cluster {
+// StartEtcdCluster starts an etcd cluster of three nodes of the test's own. The
+// args are flags of each node, as for [StartEtcd].
+func StartEtcdCluster(t testing.TB, args ...string) *Cluster {
 	t.Helper()
-	return startCluster(t, newEtcdNodes, etcdView)
-}
-
-// StartConsulCluster starts a Consul cluster of three servers of the test's own.
-func StartConsulCluster(t testing.TB) *Cluster {
-	t.Helper()
-	return startCluster(t, newConsulNodes, consulView)
-}
-
-func startCluster(t testing.TB, build func(int) ([]*Server, error), look func(context.Context, *Server) (view, error)) *Cluster {
-	t.Helper()
-	nodes, err := build(3)
+	nodes, err := newEtcdNodes(3, args...)
 	if err != nil {
 		t.Fatalf("testenv: %v", err)
 	}
+	return startCluster(t, nodes, etcdView)
+}
+
+// StartConsulCluster starts a Consul cluster of three servers of the test's own.
+// The settings are those of each server, as for [StartConsul].
+func StartConsulCluster(t testing.TB, settings ...map[string]any) *Cluster {
+	t.Helper()
+	nodes, err := newConsulNodes(3, settings...)
+	if err != nil {
+		t.Fatalf("testenv: %v", err)
+	}
+	return startCluster(t, nodes, consulView)
+}
+
+func startCluster(t testing.TB, nodes []*Server, look func(context.Context, *Server) (view, error)) *Cluster {
+	t.Helper()
 	c := &Cluster{Nodes: nodes, t: t, view: look}
-	alive := make([]*os.File, len(nodes))
-	for i, s := range nodes {
+	for _, s := range nodes {
 		s.cluster = c
+	}
+	startAll(t, nodes)
+	return c
+}
+
+// startAll starts servers of the test's own that need each other to be healthy.
+func startAll(t testing.TB, servers []*Server) {
+	t.Helper()
+	alive := make([]*os.File, len(servers))
+	for i, s := range servers {
 		s.own(t)
+		var err error
 		alive[i], err = s.launch()
 		s.must(err)
 		defer alive[i].Close()
 	}
-	for i, s := range nodes {
+	for i, s := range servers {
 		s.must(s.await(alive[i]))
 	}
-	return c
 }
 
 // Addrs returns the nodes' addresses for clients, each as host:port.

@@ -21,8 +21,8 @@ type replicated struct {
 
 func eachCluster(t *testing.T, test func(t *testing.T, r replicated)) {
 	for _, r := range []replicated{
-		{stores[0], testenv.StartEtcdCluster},
-		{stores[1], testenv.StartConsulCluster},
+		{stores[0], func(t testing.TB) *testenv.Cluster { return testenv.StartEtcdCluster(t) }},
+		{stores[1], func(t testing.TB) *testenv.Cluster { return testenv.StartConsulCluster(t) }},
 	} {
 		t.Run(r.name, func(t *testing.T) { test(t, r) })
 	}

@@ -7,22 +7,27 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 
 	"github.com/electkv/election/internal/testenv/install"
 )
 
-func newConsul() (*Server, error) {
-	nodes, err := newConsulNodes(1)
+// A setting is part of a Consul agent's configuration, by its names in JSON.
+type setting = map[string]any
+
+func newConsul(settings ...setting) (*Server, error) {
+	nodes, err := newConsulNodes(1, settings...)
 	if err != nil {
 		return nil, err
 	}
 	return nodes[0], nil
 }
 
-// newConsulNodes makes the n servers of a cluster.
-func newConsulNodes(n int) ([]*Server, error) {
+// newConsulNodes makes the n servers of a cluster. The settings take the place
+// of testenv's own.
+func newConsulNodes(n int, settings ...setting) ([]*Server, error) {
 	path, err := install.Consul.Path(context.Background(), os.Stderr)
 	if err != nil {
 		return nil, err
@@ -46,7 +51,15 @@ func newConsulNodes(n int) ([]*Server, error) {
 	}
 	for i, s := range nodes {
 		config := filepath.Join(s.dir, "consul.json")
-		if err := writeConsulConfig(config, i, s, join); err != nil {
+		all := consulSettings(i, s, join)
+		for _, more := range settings {
+			maps.Copy(all, more)
+		}
+		text, err := json.Marshal(all)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(config, text, 0o600); err != nil {
 			return nil, err
 		}
 		s.args = []string{"agent", "-config-file", config}
@@ -54,9 +67,9 @@ func newConsulNodes(n int) ([]*Server, error) {
 	return nodes, nil
 }
 
-func writeConsulConfig(file string, i int, s *Server, join []string) error {
-	type object = map[string]any
-	text, err := json.Marshal(object{
+// consulSettings are those of server i of the ones that join.
+func consulSettings(i int, s *Server, join []string) setting {
+	return setting{
 		"server":           true,
 		"bootstrap_expect": len(join),
 		"retry_join":       join,
@@ -65,22 +78,18 @@ func writeConsulConfig(file string, i int, s *Server, join []string) error {
 		"data_dir":         s.dataDir(),
 		"bind_addr":        "127.0.0.1",
 		"client_addr":      "127.0.0.1",
-		"ports": object{
+		"ports": setting{
 			"http": s.port.number, "server": s.more[0].number, "serf_lan": s.more[1].number,
 			"serf_wan": -1, "dns": -1, "grpc": -1, "grpc_tls": -1,
 		},
 		"session_ttl_min":      "1s",
-		"performance":          object{"raft_multiplier": 1},
-		"limits":               object{"http_max_conns_per_client": 2000}, // each watch holds one
+		"performance":          setting{"raft_multiplier": 1},
+		"limits":               setting{"http_max_conns_per_client": 2000}, // each watch holds one
 		"leave_on_terminate":   false,
 		"disable_update_check": true,
-		"connect":              object{"enabled": false},
-		"ui_config":            object{"enabled": false},
-	})
-	if err != nil {
-		return err
+		"connect":              setting{"enabled": false},
+		"ui_config":            setting{"enabled": false},
 	}
-	return os.WriteFile(file, text, 0o644)
 }
 
 // consulHealthy succeeds once the server has a leader and answers a consistent

@@ -12,16 +12,16 @@ import (
 	"github.com/electkv/election/internal/testenv/install"
 )
 
-func newEtcd() (*Server, error) {
-	nodes, err := newEtcdNodes(1)
+func newEtcd(args ...string) (*Server, error) {
+	nodes, err := newEtcdNodes(1, args...)
 	if err != nil {
 		return nil, err
 	}
 	return nodes[0], nil
 }
 
-// newEtcdNodes makes the n nodes of a cluster.
-func newEtcdNodes(n int) ([]*Server, error) {
+// newEtcdNodes makes the n nodes of a cluster, each with args after its own.
+func newEtcdNodes(n int, args ...string) ([]*Server, error) {
 	path, err := install.Etcd.Path(context.Background(), os.Stderr)
 	if err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func newEtcdNodes(n int) ([]*Server, error) {
 	}
 	for i, s := range nodes {
 		client, peer := "http://"+s.Addr(), "http://"+s.more[0].addr()
-		s.args = []string{
+		s.args = append([]string{
 			"--name", fmt.Sprintf("n%d", i),
 			"--data-dir", s.dataDir(),
 			"--listen-client-urls", client,
@@ -55,7 +55,7 @@ func newEtcdNodes(n int) ([]*Server, error) {
 			"--election-timeout", "500",
 			"--unsafe-no-fsync",
 			"--log-outputs", "stderr",
-		}
+		}, args...)
 	}
 	return nodes, nil
 }

@@ -31,8 +31,8 @@ type store struct {
 }
 
 var stores = []store{
-	{"etcd", testenv.Etcd, testenv.StartEtcd, putEtcd, getEtcd},
-	{"consul", testenv.Consul, testenv.StartConsul, putConsul, getConsul},
+	{"etcd", testenv.Etcd, func(t testing.TB) *testenv.Server { return testenv.StartEtcd(t) }, putEtcd, getEtcd},
+	{"consul", testenv.Consul, func(t testing.TB) *testenv.Server { return testenv.StartConsul(t) }, putConsul, getConsul},
 	{"redis", testenv.Redis, func(t testing.TB) *testenv.Server { return testenv.StartRedis(t) }, putRedis, getRedis},
 }
 
@@ -142,16 +142,6 @@ func TestServerEndsWithItsTest(t *testing.T) {
 		})
 		requireRefused(t, server.Addr())
 	})
-}
-
-func TestRedisTakesSettings(t *testing.T) {
-	server := testenv.StartRedis(t, "--requirepass", "secret", "--maxmemory", "12mb")
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), Password: "secret"})
-	defer client.Close()
-	got, err := client.ConfigGet(within(t), "maxmemory").Result()
-	require.NoError(t, err)
-	require.Equal(t, "12582912", got["maxmemory"])
-	require.Error(t, putRedis(within(t), server.Addr(), "k", "without a password"))
 }
 
 // within returns a context that bounds a request that should succeed.

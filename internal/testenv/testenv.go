@@ -42,8 +42,8 @@ import (
 )
 
 var (
-	sharedEtcd   = sync.OnceValues(func() (string, error) { return startShared(newEtcd) })
-	sharedConsul = sync.OnceValues(func() (string, error) { return startShared(newConsul) })
+	sharedEtcd   = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newEtcd() }) })
+	sharedConsul = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newConsul() }) })
 	sharedRedis  = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newRedis() }) })
 )
 
@@ -92,16 +92,20 @@ func startShared(build func() (*Server, error)) (string, error) {
 	return s.Addr(), nil
 }
 
-// StartEtcd starts an etcd of the test's own.
-func StartEtcd(t testing.TB) *Server {
+// StartEtcd starts an etcd of the test's own. The args are flags as on its
+// command line ("--quota-backend-bytes=16777216"); they win over the ones that
+// testenv gives.
+func StartEtcd(t testing.TB, args ...string) *Server {
 	t.Helper()
-	return startOwn(t, newEtcd)
+	return startOwn(t, func() (*Server, error) { return newEtcd(args...) })
 }
 
-// StartConsul starts a Consul server of the test's own.
-func StartConsul(t testing.TB) *Server {
+// StartConsul starts a Consul server of the test's own. The settings are the
+// agent's, by their names in JSON ({"data_dir": "/disk"}); each takes the whole
+// place of the one of its name that testenv gives.
+func StartConsul(t testing.TB, settings ...map[string]any) *Server {
 	t.Helper()
-	return startOwn(t, newConsul)
+	return startOwn(t, func() (*Server, error) { return newConsul(settings...) })
 }
 
 // StartRedis starts a Redis of the test's own. The args are settings as on its
