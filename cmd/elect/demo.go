@@ -18,9 +18,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/boottime"
 	"github.com/electkv/election/cmd/elect/internal/demo"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
 	"github.com/electkv/election/kv"
 )
 
@@ -98,12 +100,12 @@ func runDemo(ctx context.Context, s *settings, ttl time.Duration, out, progress 
 		Command: candidateCommand(url, name, ttl),
 		Tell:    view.tell,
 	}
-	history, err := stage.Play(ctx)
+	played, err := stage.Play(ctx)
 	err = errors.Join(err, store.Forget(name))
 	if ctx.Err() != nil {
 		return exit{status: statusSignal + int(syscall.SIGINT), err: errors.New("interrupted; all processes and records of the demo are gone")}
 	}
-	return conclude(out, history, err)
+	return conclude(out, played, err)
 }
 
 // demoTTL returns the TTL asked for, or one that is short and that the store
@@ -135,23 +137,35 @@ func candidateCommand(url, name string, ttl time.Duration) func(id string) *exec
 }
 
 // conclude draws the timeline and says which promises were kept.
-func conclude(out io.Writer, history demo.History, err error) error {
-	findings := demo.Judge(history)
-	fmt.Fprintf(out, "\n%s\n%s\n\n", demo.Timeline(history, 78), demo.Legend())
+func conclude(out io.Writer, played history.History, err error) error {
+	findings := demo.Judge(played)
+	fmt.Fprintf(out, "\n%s\n%s\n\n", history.Timeline(played, 78), history.Legend())
 	for _, f := range findings {
 		mark := "kept    "
-		if !f.Kept {
+		if f.Verdict != oracle.Kept {
 			mark = "BROKEN  "
 		}
 		fmt.Fprintf(out, "%s%-24s%s\n", mark, f.Promise, f.Detail)
 	}
 	switch {
-	case !demo.Kept(findings):
-		return exit{statusNo, errors.Join(errors.New("a promise was broken"), err)}
+	case !findings.AllKept():
+		return exit{statusNo, errors.Join(errors.New("a promise was broken"), keepHistory(played), err)}
 	case err != nil:
 		return err
 	}
 	return nil
+}
+
+// keepHistory saves a history that broke a promise, and says where.
+func keepHistory(played history.History) error {
+	f, err := os.CreateTemp("", "elect-demo-*.ndjson")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(history.Write(f, played), f.Close()); err != nil {
+		return err
+	}
+	return fmt.Errorf("what happened is in %s", f.Name())
 }
 
 // A view tells what happens while it happens.
@@ -164,20 +178,20 @@ func newView(out io.Writer) *view {
 	return &view{out: out, begin: boottime.Now()}
 }
 
-func (v *view) tell(e demo.Event) {
+func (v *view) tell(e history.Event) {
 	var text string
 	switch e.Kind {
-	case demo.Ready:
+	case history.Ready:
 		text = "stands as a candidate"
-	case demo.Elected:
+	case history.Elected:
 		text = fmt.Sprintf("LEADS, with token %d", e.Token)
-	case demo.Ended:
-		text = "knows that its term is over: " + e.Cause
-	case demo.Killed:
+	case history.Ended:
+		text = "knows that its term is over: " + e.Text
+	case history.Killed:
 		text = "is killed"
-	case demo.Stopped:
+	case history.Stopped:
 		text = "is put to sleep"
-	case demo.Woken:
+	case history.Woken:
 		text = "is woken"
 	default:
 		return

@@ -14,7 +14,7 @@ import (
 )
 
 // promises are the lines of the demo's verdict if all is well.
-var promises = []string{"one leader at a time", "tokens grow", "work only while leading", "a sleeper finds out", "a successor in time"}
+var promises = []string{"one leader at a time", "tokens grow", "work only while leading", "a sleeper finds out", "a leader in time"}
 
 // requireVerdict wants the demo to have kept everything.
 func requireVerdict(t *testing.T, p *proc) {

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/boottime"
 	"github.com/electkv/election/cmd/elect/internal/guard"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/internal/boottime"
 )
 
 // glance is how often a leader looks whether its lease was refreshed, and tells

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/boottime"
+	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/kv"
 )
 
@@ -32,7 +33,7 @@ func (c *Candidate) Run(ctx context.Context) error {
 		return err
 	}
 	r := &recorder{out: json.NewEncoder(c.Out), who: c.ID}
-	r.write(Event{Kind: Ready, At: boottime.Now()})
+	r.write(history.Event{Kind: history.Ready, At: boottime.Now()})
 	err = candidate.Run(ctx, r.lead)
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		return r.err
@@ -48,7 +49,7 @@ type recorder struct {
 }
 
 // write returns once the event is out of this process's hands.
-func (r *recorder) write(e Event) {
+func (r *recorder) write(e history.Event) {
 	e.Who = r.who
 	if err := r.out.Encode(e); err != nil && r.err == nil {
 		r.err = fmt.Errorf("demo: write down an event: %w", err)
@@ -59,20 +60,20 @@ func (r *recorder) write(e Event) {
 func (r *recorder) lead(ctx context.Context, term *election.Term) error {
 	clock := boottime.NewConverter()
 	until := term.Until()
-	r.write(Event{Kind: Elected, At: boottime.Now(), Token: term.Token(), Until: clock.Convert(until)})
+	r.write(history.Event{Kind: history.Elected, At: boottime.Now(), Token: term.Token(), Until: clock.Convert(until)})
 	step := time.NewTicker(pace)
 	defer step.Stop()
 	for {
 		if u := term.Until(); !u.Equal(until) {
 			until = u
-			r.write(Event{Kind: Extended, At: boottime.Now(), Token: term.Token(), Until: clock.Convert(until)})
+			r.write(history.Event{Kind: history.Extended, At: boottime.Now(), Token: term.Token(), Until: clock.Convert(until)})
 		}
 		asked := boottime.Now()
 		if ctx.Err() != nil {
-			r.write(Event{Kind: Ended, At: boottime.Now(), Token: term.Token(), Cause: context.Cause(ctx).Error()})
+			r.write(history.Event{Kind: history.Ended, At: boottime.Now(), Token: term.Token(), Text: context.Cause(ctx).Error()})
 			return nil
 		}
-		r.write(Event{Kind: Worked, At: asked, Token: term.Token()})
+		r.write(history.Event{Kind: history.Worked, At: asked, Token: term.Token()})
 		select {
 		case <-ctx.Done():
 		case <-step.C:

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/electkv/election/cmd/elect/internal/guard"
+	"github.com/electkv/election/internal/history"
 )
 
 // A process is a candidate's, seen from the stage.
@@ -24,7 +25,7 @@ type process struct {
 
 // start starts a candidate. Its events go to events, which must be read until
 // wait has returned.
-func start(cmd *exec.Cmd, who string, events chan<- Event) (*process, error) {
+func start(cmd *exec.Cmd, who string, events chan<- history.Event) (*process, error) {
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("demo: start %s: %w", who, err)
@@ -44,7 +45,7 @@ func start(cmd *exec.Cmd, who string, events chan<- Event) (*process, error) {
 	go func() {
 		defer close(p.read)
 		for in := json.NewDecoder(stdout); ; {
-			var e Event
+			var e history.Event
 			if in.Decode(&e) != nil { // the process has ended
 				return
 			}

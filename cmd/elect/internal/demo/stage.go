@@ -12,7 +12,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/electkv/election/cmd/elect/internal/boottime"
+	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/kv"
 )
 
@@ -25,11 +26,11 @@ type Stage struct {
 	// Command returns the command that runs the candidate called id.
 	Command func(id string) *exec.Cmd
 	// Tell shows an event as it happens.
-	Tell func(Event)
+	Tell func(history.Event)
 
-	events  chan Event
+	events  chan history.Event
 	cast    map[string]*process
-	history History
+	history history.History
 }
 
 // ids are the candidates.
@@ -38,15 +39,17 @@ func ids() []string { return []string{"anna", "ben", "cleo"} }
 // Play runs the play and returns what happened. It leaves no process and no
 // record behind, whatever happens; what happened until then is returned with an
 // error too.
-func (s *Stage) Play(ctx context.Context) (History, error) {
+func (s *Stage) Play(ctx context.Context) (history.History, error) {
 	runtime.LockOSThread() // the candidates die with this thread
 	defer runtime.UnlockOSThread()
 	life, err := s.Store.Lifetime(s.TTL)
 	if err != nil {
-		return History{}, err
+		return history.History{}, err
 	}
-	s.history = History{TTL: s.TTL, Life: life.Max, Slack: s.Slack}
-	s.events = make(chan Event)
+	s.history = history.History{About: history.About{
+		Title: "elect demo", TTL: s.TTL, Life: life.Max, Slack: s.Slack,
+	}}
+	s.events = make(chan history.Event)
 	s.cast = map[string]*process{}
 	err = s.scenes(ctx)
 	s.leave()
@@ -70,7 +73,7 @@ func (s *Stage) scenes(ctx context.Context) error {
 		return err
 	}
 
-	s.act(first, Killed, syscall.SIGKILL)
+	s.act(first, history.Killed, syscall.SIGKILL)
 	second, err := s.leader(ctx, first)
 	if err != nil {
 		return err
@@ -79,7 +82,7 @@ func (s *Stage) scenes(ctx context.Context) error {
 		return err
 	}
 
-	s.act(second, Stopped, syscall.SIGSTOP)
+	s.act(second, history.Stopped, syscall.SIGSTOP)
 	if _, err := s.leader(ctx, second); err != nil {
 		return err
 	}
@@ -87,8 +90,8 @@ func (s *Stage) scenes(ctx context.Context) error {
 		return err
 	}
 
-	s.act(second, Woken, syscall.SIGCONT)
-	if err := s.await(ctx, func(e Event) bool { return e.Who == second && e.Kind == Ended }); err != nil {
+	s.act(second, history.Woken, syscall.SIGCONT)
+	if err := s.await(ctx, func(e history.Event) bool { return e.Who == second && e.Kind == history.Ended }); err != nil {
 		return err
 	}
 	return s.pass(ctx, s.TTL/2)
@@ -97,19 +100,30 @@ func (s *Stage) scenes(ctx context.Context) error {
 // leader waits until somebody other than not is elected.
 func (s *Stage) leader(ctx context.Context, not string) (string, error) {
 	who := ""
-	err := s.await(ctx, func(e Event) bool {
+	err := s.await(ctx, func(e history.Event) bool {
 		who = e.Who
-		return e.Kind == Elected && e.Who != not
+		return e.Kind == history.Elected && e.Who != not
 	})
 	return who, err
 }
 
-func (s *Stage) act(who string, what Kind, sig syscall.Signal) {
-	s.note(Event{At: boottime.Now(), Who: who, Kind: what})
+// act does something to a candidate. When a leader cannot lead on, another is
+// due: within the longest time that the store keeps a record.
+func (s *Stage) act(who string, what history.Kind, sig syscall.Signal) {
+	now := boottime.Now()
+	s.note(history.Event{At: now, Who: who, Kind: what})
+	if fate := fates()[what]; fate != "" {
+		s.note(history.Event{At: now, Who: who, Kind: history.Due, Within: s.history.Life, Text: who + " was " + fate})
+	}
 	s.cast[who].signal(sig)
 }
 
-func (s *Stage) note(e Event) {
+// fates are what ends a leadership.
+func fates() map[history.Kind]string {
+	return map[history.Kind]string{history.Killed: "killed", history.Stopped: "put to sleep"}
+}
+
+func (s *Stage) note(e history.Event) {
 	s.history.Events = append(s.history.Events, e)
 	s.Tell(e)
 }
@@ -118,7 +132,7 @@ func (s *Stage) note(e Event) {
 var errSlow = errors.New("demo: what should follow did not happen in time")
 
 // await notes what happens until cue is given.
-func (s *Stage) await(ctx context.Context, cue func(Event) bool) error {
+func (s *Stage) await(ctx context.Context, cue func(history.Event) bool) error {
 	late := time.NewTimer(s.history.Life + s.Slack + 5*time.Second)
 	defer late.Stop()
 	for {

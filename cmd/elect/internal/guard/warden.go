@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/electkv/election/cmd/elect/internal/boottime"
+	"github.com/electkv/election/internal/boottime"
 )
 
 const (

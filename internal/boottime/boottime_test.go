@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/cmd/elect/internal/boottime"
+	"github.com/electkv/election/internal/boottime"
 )
 
 func TestNowGoesOn(t *testing.T) {

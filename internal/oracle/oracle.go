@@ -1,0 +1,151 @@
+// Package oracle judges a history of an election against what the library
+// promises. Its rules are pure functions; they read the clock of the history
+// and no other.
+//
+// A rule answers Broken if the history shows a promise broken, Kept if it shows
+// it kept, and Silent if it shows nothing of the kind: a history without fencing
+// tokens says nothing about them. Silence is no proof. Whoever judges says which
+// rules must have spoken.
+//
+// Each rule is itself tested on a history that breaks it and, in the
+// simulation, on a planted bug that must make it speak.
+package oracle
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/electkv/election/internal/history"
+)
+
+// A Verdict is what a rule says of a history.
+type Verdict string
+
+// The verdicts.
+const (
+	Kept   Verdict = "kept"
+	Broken Verdict = "broken"
+	Silent Verdict = "silent" // the history shows nothing that the rule is about
+)
+
+// A Finding is a rule's answer, with the evidence.
+type Finding struct {
+	Promise string  `json:"promise"`
+	Verdict Verdict `json:"verdict"`
+	Count   int     `json:"count"` // of the things that were looked at
+	Detail  string  `json:"detail"`
+}
+
+// A Rule looks at one promise.
+type Rule func(Evidence) Finding
+
+// Evidence is a history with the terms that it shows.
+type Evidence struct {
+	history.History
+	Terms []history.Stretch // in the order of their beginnings
+}
+
+// All returns every rule.
+func All() []Rule {
+	return []Rule{
+		OneLeader, DeadlineFromSend, NoResurrection, ProvenExtension,
+		TokensGrow, FenceHolds, WorkWithinTerm, SleepersNotice,
+		LeaderInTime, LeaderKept, CallbacksPaired, ReleasedMeansStopped,
+		NothingLeft, RequestsBounded, ForeignUnharmed,
+	}
+}
+
+// Findings are the answers of several rules.
+type Findings []Finding
+
+// Judge asks the rules about a history, or all rules if none is given.
+func Judge(h history.History, rules ...Rule) Findings {
+	if len(rules) == 0 {
+		rules = All()
+	}
+	h.Events = append([]history.Event(nil), h.Events...)
+	h.Sort()
+	e := Evidence{History: h, Terms: h.Stretches()}
+	findings := make(Findings, len(rules))
+	for i, rule := range rules {
+		findings[i] = rule(e)
+	}
+	return findings
+}
+
+// Broken returns the findings of broken promises.
+func (fs Findings) Broken() Findings {
+	found := Findings{}
+	for _, f := range fs {
+		if f.Verdict == Broken {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// Of returns the finding about a promise, as a rule names it.
+func (fs Findings) Of(promise string) (Finding, bool) {
+	for _, f := range fs {
+		if f.Promise == promise {
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+// AllKept reports whether every promise was shown to be kept: none was broken,
+// and no rule was silent.
+func (fs Findings) AllKept() bool {
+	for _, f := range fs {
+		if f.Verdict != Kept {
+			return false
+		}
+	}
+	return len(fs) > 0
+}
+
+// String returns a table, one line a finding.
+func (fs Findings) String() string {
+	width := 0
+	for _, f := range fs {
+		width = max(width, len(f.Promise))
+	}
+	var b strings.Builder
+	for _, f := range fs {
+		fmt.Fprintf(&b, "%-6s  %-*s  %s\n", f.Verdict, width, f.Promise, f.Detail)
+	}
+	return b.String()
+}
+
+func (f Finding) broken(format string, args ...any) Finding {
+	f.Verdict, f.Detail = Broken, fmt.Sprintf(format, args...)
+	return f
+}
+
+func (f Finding) kept(count int, format string, args ...any) Finding {
+	f.Verdict, f.Count, f.Detail = Kept, count, fmt.Sprintf(format, args...)
+	return f
+}
+
+func (f Finding) silent(format string, args ...any) Finding {
+	f.Verdict, f.Detail = Silent, fmt.Sprintf(format, args...)
+	return f
+}
+
+// seconds writes a duration with a precision that fits its size.
+func seconds(d time.Duration) string {
+	if d < 0 {
+		return "-" + seconds(-d)
+	}
+	if d < 100*time.Millisecond {
+		return fmt.Sprintf("%.1f ms", float64(d)/float64(time.Millisecond))
+	}
+	return fmt.Sprintf("%.2f s", d.Seconds())
+}
+
+// name returns a term as a text: whose, and under which token.
+func name(t history.Stretch) string {
+	return fmt.Sprintf("%s (token %d)", t.Who, t.Token)
+}

@@ -1,0 +1,58 @@
+package oracle
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/electkv/election/internal/history"
+)
+
+// TokensGrow: each term has a larger token than the one before (I5).
+func TokensGrow(e Evidence) Finding {
+	f := Finding{Promise: "tokens grow"}
+	if len(e.Terms) == 0 {
+		return f.silent("nobody was elected")
+	}
+	for i, t := range e.Terms {
+		if i > 0 && t.Token <= e.Terms[i-1].Token {
+			return f.broken("%s was elected with token %d after token %d", t.Who, t.Token, e.Terms[i-1].Token)
+		}
+	}
+	return f.kept(len(e.Terms), "%s", row(e.Terms))
+}
+
+// row writes down the tokens, those in the middle left out if they are many.
+func row(terms []history.Stretch) string {
+	texts := []string{}
+	for i, t := range terms {
+		switch {
+		case len(terms) <= 6 || i < 3 || i >= len(terms)-2:
+			texts = append(texts, fmt.Sprint(t.Token))
+		case i == 3:
+			texts = append(texts, "…")
+		}
+	}
+	return strings.Join(texts, " < ")
+}
+
+// FenceHolds: the resource never takes a write under a token smaller than one
+// that it has seen (I6).
+func FenceHolds(e Evidence) Finding {
+	f := Finding{Promise: "the fence holds"}
+	largest, accepted, refused := uint64(0), 0, 0
+	for _, w := range e.Of("", history.Accepted, history.Refused) {
+		switch {
+		case w.Kind == history.Refused:
+			refused++
+			continue
+		case w.Token < largest:
+			return f.broken("a write of %s was taken under token %d after one under %d", w.Who, w.Token, largest)
+		}
+		largest = w.Token
+		accepted++
+	}
+	if accepted+refused == 0 {
+		return f.silent("nobody wrote")
+	}
+	return f.kept(accepted+refused, "%d writes taken, %d stale ones refused", accepted, refused)
+}
