@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/electkv/election/kv"
@@ -149,7 +148,7 @@ func (c *campaign) hesitation() time.Duration {
 	if !c.waited {
 		return 0
 	}
-	return rand.N(c.pace.spread + 1)
+	return c.pace.jitter(c.pace.spread + 1)
 }
 
 // healthy asks the health check, if there is one.

@@ -74,13 +74,18 @@ type keeper struct {
 
 // next returns when to refresh if all is well: a good while after the last send.
 func (k *keeper) next() time.Duration {
-	return k.c.pace.refresh - time.Since(k.last)
+	return k.c.pace.refresh - k.elapsed()
 }
 
 // soon returns when to refresh after a sighting that shows something else: now,
 // but not in a tight loop with a watch that keeps on being wrong.
 func (k *keeper) soon() time.Duration {
-	return k.c.pace.spread - time.Since(k.last)
+	return k.c.pace.spread - k.elapsed()
+}
+
+// elapsed returns how long ago the last refresh, or the claim, was sent.
+func (k *keeper) elapsed() time.Duration {
+	return k.c.clock().mono.Sub(k.last)
 }
 
 // refresh makes one attempt and returns how long to wait for the next. The lease
@@ -89,8 +94,8 @@ func (k *keeper) soon() time.Duration {
 func (k *keeper) refresh(ctx context.Context) time.Duration {
 	attempt, cancel := context.WithTimeout(ctx, k.patience())
 	defer cancel()
-	k.last = time.Now()
 	sent := k.c.clock()
+	k.last = sent.mono
 	rec, err := k.c.store.Refresh(attempt, k.c.name, k.record())
 	switch {
 	case err == nil:

@@ -45,6 +45,8 @@ type pace struct {
 	tick    time.Duration // at most, between two looks at the clock
 	spread  time.Duration // candidates that see a vacancy spread their claims over this
 	pause   time.Duration // at most, between two tries at something that fails
+
+	jitter func(n time.Duration) time.Duration // returns one of [0, n)
 }
 
 // leastMargin is the inequality of the package documentation, in whole
@@ -79,6 +81,7 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 		tick:    min(margin, time.Second),
 		spread:  min(ttl/50, 250*time.Millisecond),
 		pause:   min(ttl/3, 2*time.Second),
+		jitter:  rand.N[time.Duration],
 	}, nil
 }
 
@@ -92,10 +95,11 @@ func leastTTL(margin time.Duration) time.Duration {
 // that many who failed together do not come back together.
 type backoff struct {
 	least, most, next time.Duration
+	jitter            func(n time.Duration) time.Duration
 }
 
 func (p pace) backoff() backoff {
-	return backoff{least: p.spread, most: p.pause}
+	return backoff{least: p.spread, most: p.pause, jitter: p.jitter}
 }
 
 func (b *backoff) reset() { b.next = 0 }
@@ -103,5 +107,5 @@ func (b *backoff) reset() { b.next = 0 }
 // pause returns how long to wait before the next try.
 func (b *backoff) pause() time.Duration {
 	b.next = min(max(2*b.next, b.least), b.most)
-	return b.next/2 + rand.N(b.next/2+1)
+	return b.next/2 + b.jitter(b.next/2+1)
 }

@@ -2,6 +2,7 @@ package election
 
 import (
 	"context"
+	"math/rand/v2"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -61,7 +62,7 @@ func TestAMarginThatDoesNotFitIsRefused(t *testing.T) {
 }
 
 func TestBackoffGrowsToItsBoundAndNeverSpins(t *testing.T) {
-	b := backoff{least: 10 * time.Millisecond, most: time.Second}
+	b := backoff{least: 10 * time.Millisecond, most: time.Second, jitter: rand.N[time.Duration]}
 	for range 1000 {
 		p := b.pause()
 		require.GreaterOrEqual(t, p, 5*time.Millisecond)
