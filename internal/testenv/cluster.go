@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"testing"
-	"time"
 )
 
 // A Cluster is three nodes that replicate one store.
@@ -73,11 +72,15 @@ func startAll(t testing.TB, servers []*Server) {
 
 // Addrs returns the nodes' addresses for clients, each as host:port.
 func (c *Cluster) Addrs() []string {
-	addrs := make([]string, len(c.Nodes))
-	for i, s := range c.Nodes {
-		addrs[i] = s.Addr()
+	return addrs(c.Nodes)
+}
+
+func addrs(servers []*Server) []string {
+	list := make([]string, len(servers))
+	for i, s := range servers {
+		list[i] = s.Addr()
 	}
-	return addrs
+	return list
 }
 
 // Leader returns the node that leads: one that runs, and that a majority of all
@@ -85,24 +88,16 @@ func (c *Cluster) Addrs() []string {
 // comes.
 func (c *Cluster) Leader() *Server {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	for {
-		s, err := c.leader(ctx)
-		if err == nil {
-			return s
-		}
-		if ctx.Err() != nil {
-			c.t.Fatalf("testenv: no leader after %v: %v", startTimeout, err)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	var leader *Server
+	await(c.t, "a leader", func(ctx context.Context) (err error) {
+		leader, err = c.leader(ctx)
+		return err
+	})
+	return leader
 }
 
 // leader asks all nodes once.
 func (c *Cluster) leader(ctx context.Context) (*Server, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
 	nodes := make(map[string]*Server)
 	votes := make(map[string]int)
 	var last error

@@ -10,7 +10,29 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"testing"
+	"time"
 )
+
+// await waits until check succeeds, and fails the test if it does not in
+// startTimeout. The context bounds one look.
+func await(t testing.TB, what string, check func(context.Context) error) {
+	t.Helper()
+	look := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		return check(ctx)
+	}
+	for end := time.Now().Add(startTimeout); ; time.Sleep(50 * time.Millisecond) {
+		err := look()
+		if err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("testenv: %s: not after %v: %v", what, startTimeout, err)
+		}
+	}
+}
 
 // accepts reports whether somebody listens at addr.
 func accepts(ctx context.Context, addr string) error {

@@ -1,0 +1,236 @@
+//go:build unix
+
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// slots is how many slots a Redis Cluster divides its keys into.
+const slots = 16384
+
+// A RedisCluster is a Redis Cluster, each of whose primaries has an equal part
+// of the keys. A replica takes its primary's place once the others have not
+// heard of that for three seconds.
+type RedisCluster struct {
+	// Nodes are all; at first, the primaries come first, then their replicas,
+	// in the same order.
+	Nodes []*Server
+
+	t testing.TB
+}
+
+// StartRedisCluster starts a Redis Cluster of the test's own, with so many
+// replicas for each primary, and waits until every node knows all the others
+// and the replicas are in step. A majority of the primaries must be there for a
+// failover. The args are settings of each node, as for [StartRedis].
+func StartRedisCluster(t testing.TB, primaries, replicas int, args ...string) *RedisCluster {
+	t.Helper()
+	r := &RedisCluster{t: t}
+	for range primaries * (1 + replicas) {
+		s, err := newClusterRedis(args)
+		if err != nil {
+			t.Fatalf("testenv: %v", err)
+		}
+		r.Nodes = append(r.Nodes, s)
+	}
+	startAll(t, r.Nodes)
+	for i, s := range r.Nodes {
+		await(t, "join a Redis Cluster", func(ctx context.Context) error { return r.join(ctx, i, primaries) })
+		if i >= primaries {
+			primary := r.Nodes[i%primaries]
+			await(t, "a replica of a Redis Cluster", func(ctx context.Context) error { return follow(ctx, s, primary) })
+		}
+	}
+	r.AwaitReady()
+	return r
+}
+
+func newClusterRedis(args []string) (*Server, error) {
+	bus, err := takePort()
+	if err != nil {
+		return nil, err
+	}
+	s, err := newReplicating(append([]string{
+		"--cluster-enabled", "yes", "--cluster-node-timeout", "3000", "--cluster-port", strconv.Itoa(bus.number),
+	}, args...)...)
+	if err == nil {
+		s.more = []*port{bus}
+	}
+	return s, err
+}
+
+// join makes node i known to the first one, and to the primaries each their
+// part of the slots. It may be tried again.
+func (r *RedisCluster) join(ctx context.Context, i, primaries int) error {
+	s := r.Nodes[i]
+	host, port, err := net.SplitHostPort(s.Addr())
+	if err != nil {
+		return err
+	}
+	if i < primaries {
+		if err := s.redis(func(client *redis.Client) error {
+			// Without epochs of their own they would have to agree on them first.
+			err := client.Do(ctx, "cluster", "set-config-epoch", i+1).Err()
+			return errors.Join(err, client.ClusterAddSlotsRange(ctx, i*slots/primaries, (i+1)*slots/primaries-1).Err())
+		}); err != nil {
+			return err
+		}
+	}
+	return r.Nodes[0].redis(func(client *redis.Client) error {
+		return client.Do(ctx, "cluster", "meet", host, port, s.more[0].number).Err()
+	})
+}
+
+// follow makes a node the replica of a primary, which it must know already.
+func follow(ctx context.Context, s, primary *Server) error {
+	var id string
+	if err := primary.redis(func(client *redis.Client) (err error) {
+		id, err = client.Do(ctx, "cluster", "myid").Text()
+		return err
+	}); err != nil {
+		return err
+	}
+	return s.redis(func(client *redis.Client) error { return client.ClusterReplicate(ctx, id).Err() })
+}
+
+// AwaitReady waits until every node that runs serves, knows all the others and
+// who owns what, and every replica that runs has all that its primary has
+// acknowledged.
+func (r *RedisCluster) AwaitReady() {
+	r.t.Helper()
+	want := fmt.Sprintf("cluster_known_nodes:%d\r\n", len(r.Nodes))
+	onRunning(r.Nodes, "a Redis Cluster that is ready", func(ctx context.Context, client *redis.Client) error {
+		info, err := client.ClusterInfo(ctx).Result()
+		if err == nil && (!strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, want)) {
+			err = errors.New(info)
+		}
+		return err
+	})
+	await(r.t, "replicas that are in step", r.inStep)
+}
+
+// inStep succeeds once all nodes that run name the same owners, and their
+// replicas are in step.
+func (r *RedisCluster) inStep(ctx context.Context) error {
+	named := 0
+	for slot := 0; slot < slots; {
+		owner, end, replicas, err := r.owner(ctx, slot)
+		if err != nil {
+			return err
+		}
+		for _, s := range replicas {
+			if err := inStep(ctx, owner, s); err != nil {
+				return err
+			}
+		}
+		slot, named = end+1, named+1+len(replicas)
+	}
+	if running := len(r.running()); named < running {
+		return fmt.Errorf("%d of %d nodes have a part", named, running)
+	}
+	return nil
+}
+
+// Addrs returns the nodes' addresses, each as host:port.
+func (r *RedisCluster) Addrs() []string { return addrs(r.Nodes) }
+
+// Owner returns the primary that owns the key: one that runs, and that all nodes
+// that run name. It waits for one, and fails the test if none comes. An owner
+// that has just been killed or paused is waited for to be replaced.
+func (r *RedisCluster) Owner(key string) *Server {
+	r.t.Helper()
+	owner, _ := r.part(key)
+	return owner
+}
+
+// Replicas returns the replicas, of those that run, of the key's owner.
+func (r *RedisCluster) Replicas(key string) []*Server {
+	r.t.Helper()
+	_, replicas := r.part(key)
+	return replicas
+}
+
+func (r *RedisCluster) part(key string) (owner *Server, replicas []*Server) {
+	r.t.Helper()
+	await(r.t, "the owner of "+key, func(ctx context.Context) error {
+		var slot int64
+		for _, s := range r.running() {
+			if err := s.redis(func(client *redis.Client) (err error) {
+				slot, err = client.ClusterKeySlot(ctx, key).Result()
+				return err
+			}); err != nil {
+				return err
+			}
+		}
+		var err error
+		owner, _, replicas, err = r.owner(ctx, int(slot))
+		return err
+	})
+	return owner, replicas
+}
+
+// owner asks all nodes that run once who owns a slot and the ones up to end.
+func (r *RedisCluster) owner(ctx context.Context, slot int) (owner *Server, end int, replicas []*Server, err error) {
+	byAddr := make(map[string]*Server)
+	for _, s := range r.running() {
+		byAddr[s.Addr()] = s
+	}
+	named := make(map[string]bool)
+	for _, s := range byAddr {
+		if err := s.redis(func(client *redis.Client) error {
+			parts, err := client.ClusterSlots(ctx).Result()
+			for _, p := range parts {
+				if p.Start > slot || slot > p.End {
+					continue
+				}
+				named[p.Nodes[0].Addr], end, replicas = true, p.End, nil
+				owner = byAddr[p.Nodes[0].Addr]
+				for _, n := range p.Nodes[1:] {
+					if replica := byAddr[n.Addr]; replica != nil {
+						replicas = append(replicas, replica)
+					}
+				}
+			}
+			return err
+		}); err != nil {
+			return nil, 0, nil, err
+		}
+	}
+	if owner == nil || len(named) != 1 {
+		return nil, 0, nil, fmt.Errorf("the nodes name %v as the owner of slot %d", named, slot)
+	}
+	return owner, end, replicas, nil
+}
+
+func (r *RedisCluster) running() []*Server {
+	var list []*Server
+	for _, s := range r.Nodes {
+		if s.running() {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// CutReplication keeps everything that is written from now on from all
+// replicas, as [RedisSentinel.CutReplication] does. Nodes do not take their
+// primary's place after about half a minute without it.
+func (r *RedisCluster) CutReplication() {
+	r.t.Helper()
+	cutReplication(r.Nodes)
+}
+
+// HealReplication ends the cut, on the nodes that run.
+func (r *RedisCluster) HealReplication() {
+	r.t.Helper()
+	healReplication(r.Nodes)
+}
