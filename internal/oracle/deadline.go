@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/electkv/election/internal/history"
@@ -16,6 +18,7 @@ type request struct {
 type ledger struct {
 	requests []request // in the order in which they were sent
 	seen     []history.Event
+	longest  time.Duration // TTL that was granted
 }
 
 // ledgers returns the ledger of each candidate, and whether the store noted
@@ -40,6 +43,7 @@ func (e Evidence) ledgers() (byWho map[string]*ledger, commits bool) {
 		case history.Answered:
 			if i, ok := index[id{ev.Who, ev.Call}]; ok {
 				l.requests[i].answered = ev
+				l.longest = max(l.longest, ev.TTL)
 			}
 		case history.Committed:
 			commits = true
@@ -61,15 +65,12 @@ func (r request) grants(token uint64) bool {
 
 // proof returns the request that allows a leader to trust its lease until
 // trust.Until, as far as answers before trust.At go: one whose answer was a
-// success under its token and that was sent no more than TTL − margin before. If
-// there are several, it is the one answered first. A create whose answer was
-// lost is proof if its record was seen afterwards.
-func (l *ledger) proof(trust history.Event, margin time.Duration) (r request, found bool) {
-	for _, r := range l.requests {
-		if r.sent.At > trust.At {
-			break
-		}
-		if r.grants(trust.Token) && r.answered.At <= trust.At && trust.Until <= r.sent.At+r.answered.TTL-margin {
+// success under its token and that was sent no more than TTL − margin before, by
+// a clock that may run slow. If there are several, it is the one answered first.
+// A create whose answer was lost is proof if its record was seen afterwards.
+func (e Evidence) proof(l *ledger, trust history.Event) (r request, found bool) {
+	for _, r := range l.before(trust) {
+		if r.grants(trust.Token) && r.answered.At <= trust.At && e.allows(r.sent, r.answered.TTL, trust) {
 			return r, true
 		}
 	}
@@ -77,14 +78,45 @@ func (l *ledger) proof(trust history.Event, margin time.Duration) (r request, fo
 		if seen.Token != trust.Token || seen.At > trust.At {
 			continue
 		}
-		for _, r := range l.requests {
-			if r.sent.Op == "create" && r.sent.Signature == seen.Signature && r.answered.Result == history.Unknown && r.sent.At <= seen.At {
-				// Which of several such creates it was, nobody knows: the first.
-				return r, trust.Until <= r.sent.At+seen.TTL-margin
-			}
+		if r, ok := l.doubtful(seen); ok {
+			return r, e.allows(r.sent, seen.TTL, trust)
 		}
 	}
 	return request{}, false
+}
+
+// allows reports whether a lease of ttl may be trusted as long as trust says if
+// it was granted to a request that was sent when sent says.
+func (e Evidence) allows(sent history.Event, ttl time.Duration, trust history.Event) bool {
+	span := ttl - e.Margin
+	return trust.Until <= sent.At+span+time.Duration(float64(span)*e.Drift/(1-e.Drift))
+}
+
+// before returns the requests that were sent before a term was trusted, those
+// left out whose leases are over by then.
+func (l *ledger) before(trust history.Event) []request {
+	sent := func(r request, at time.Duration) int { return cmp.Compare(r.sent.At, at) }
+	from, _ := slices.BinarySearchFunc(l.requests, trust.Until-2*l.longest, sent)
+	to, _ := slices.BinarySearchFunc(l.requests, trust.At+1, sent)
+	return l.requests[min(from, to):to]
+}
+
+// doubtful returns the first create with an unclear answer that may have put in
+// the record that was seen. Which of several it was, nobody knows; the store has
+// carried one of them out, or none.
+func (l *ledger) doubtful(seen history.Event) (first request, found bool) {
+	for _, r := range l.requests {
+		if r.sent.At > seen.At {
+			break
+		}
+		if r.sent.Op == "create" && r.sent.Signature == seen.Signature && r.answered.Result == history.Unknown {
+			if !found {
+				first, found = r, true
+			}
+			first.committed = first.committed || r.committed
+		}
+	}
+	return first, found
 }
 
 // DeadlineFromSend: a leader trusts its lease until TTL − margin after the send
@@ -98,7 +130,7 @@ func DeadlineFromSend(e Evidence) Finding {
 	n := 0
 	for _, t := range e.Terms {
 		for _, trust := range t.Trusts {
-			if _, ok := ledgers[t.Who].proof(trust, e.Margin); !ok {
+			if _, ok := e.proof(ledgers[t.Who], trust); !ok {
 				return f.broken("%s trusted its lease for %s from when it said so: no request that was granted allows that", name(t), seconds(trust.Until-trust.At))
 			}
 			n++
@@ -119,7 +151,7 @@ func NoResurrection(e Evidence) Finding {
 	for _, t := range e.Terms {
 		for i, trust := range t.Trusts[1:] {
 			deadline := t.Trusts[i].Until
-			if r, ok := ledgers[t.Who].proof(trust, e.Margin); ok && r.answered.At >= deadline {
+			if r, ok := e.proof(ledgers[t.Who], trust); ok && r.answered.At >= deadline {
 				return f.broken("%s was extended by an answer that came %s after its deadline", name(t), seconds(r.answered.At-deadline))
 			}
 			n++
@@ -142,7 +174,7 @@ func ProvenExtension(e Evidence) Finding {
 	n := 0
 	for _, t := range e.Terms {
 		for _, trust := range t.Trusts {
-			if r, ok := ledgers[t.Who].proof(trust, e.Margin); !ok || !r.committed {
+			if r, ok := e.proof(ledgers[t.Who], trust); !ok || !r.committed {
 				return f.broken("%s trusted its lease until %s on the word of request %d (%s), which the store never carried out", name(t), seconds(trust.Until), r.sent.Call, r.sent.Op)
 			}
 			n++

@@ -158,8 +158,41 @@ func TestAnOperatorsOverlapIsAllowedAsLongAsItWasSaidAndNoLonger(t *testing.T) {
 	require.Equal(t, oracle.Kept, f.Verdict)
 	require.Equal(t, "2 terms, 1 of them begun by an operator's hand", f.Detail)
 	require.Equal(t, 1, oracle.Overlaps(overlap(1500)))
-	f = oracle.Judge(overlap(1501), oracle.OneLeader)[0]
-	require.Equal(t, oracle.Broken, f.Verdict)
+	for name, h := range map[string]history.History{
+		"it lasted longer than was said": overlap(1501),
+		"the operator came after the overlap had begun": {Events: []history.Event{
+			at(0, "a", history.Elected, token(1), until(1000)),
+			at(600, "b", history.Elected, token(2), until(2600)),
+			at(700, "", history.Interfered, within(1000)),
+		}},
+		"the operator came before either term": {Events: []history.Event{
+			at(0, "", history.Interfered, within(5000)),
+			at(10, "a", history.Elected, token(1), until(1000)),
+			at(600, "b", history.Elected, token(2), until(2600)),
+		}},
+	} {
+		f = oracle.Judge(h, oracle.OneLeader)[0]
+		require.Equal(t, oracle.Broken, f.Verdict, name)
+	}
+}
+
+func TestALeaderIsInTimeUpToTheBoundAndNoLater(t *testing.T) {
+	wait := func(bound int) oracle.Finding {
+		h := with(2000, history.Due, at(2000, "b", history.Due, within(bound), text("b was put to sleep")))
+		h.Slack = 0
+		return oracle.Judge(h, oracle.LeaderInTime)[0]
+	}
+	require.Equal(t, oracle.Kept, wait(2800).Verdict)
+	require.Equal(t, oracle.Broken, wait(2799).Verdict)
+}
+
+func TestRequestsAreCountedWithinATTLOnly(t *testing.T) {
+	h := good()
+	h.Requests, h.TTL = 1, 800*ms
+	f := oracle.Judge(h, oracle.RequestsBounded)[0]
+	require.Equal(t, oracle.Kept, f.Verdict, f.Detail)
+	h.TTL = 850 * ms
+	require.Equal(t, oracle.Broken, oracle.Judge(h, oracle.RequestsBounded)[0].Verdict)
 }
 
 func TestJudgeDoesNotDependOnTheOrderOfTheRecords(t *testing.T) {
@@ -230,6 +263,9 @@ func TestARuleFindsWhatIsBroken(t *testing.T) {
 		{"work is done after a term that ended by itself",
 			with(7100, history.Ended, at(6900, "c", history.Ended, token(3))),
 			"work only while leading", "c (token 3) worked 0.10 s after its term"},
+		{"the work goes on after the term has ended, until the leader is killed",
+			with(7104, history.Left, at(7105, "c", history.Killed), at(7106, "c", history.Worked, token(3))),
+			"work only while leading", "c (token 3) worked 6.0 ms after its term"},
 		{"a leader that was to last does not",
 			with(950, history.Keep, at(950, "a", history.Keep, token(1), within(51))),
 			"a leader kept", "a (token 1) was to lead on for 51.0 ms, but its term ended after 50.0 ms: it was not extended"},
@@ -245,6 +281,15 @@ func TestARuleFindsWhatIsBroken(t *testing.T) {
 		{"an unclear answer extends trust",
 			with(894, history.Answered, at(894, "a", history.Answered, call(2, "refresh"), token(1), result(history.Unknown))),
 			"deadline from the send", "a (token 1) trusted its lease for 2.69 s from when it said so: no request that was granted allows that"},
+		{"a refusal extends trust",
+			with(894, history.Answered, at(894, "a", history.Answered, call(2, "refresh"), token(1), result(history.OK), result(history.Stale))),
+			"deadline from the send", "a (token 1) trusted its lease for 2.69 s from when it said so: no request that was granted allows that"},
+		{"an answer that has not come yet extends trust",
+			with(894, history.Answered, at(901, "a", history.Answered, call(2, "refresh"), token(1), result(history.OK))),
+			"deadline from the send", "a (token 1) trusted its lease for 2.69 s from when it said so: no request that was granted allows that"},
+		{"a create that was refused is taken for the one that is seen",
+			with(1042, history.Answered, at(1042, "b", history.Answered, call(1, "create"), result(history.Held))),
+			"deadline from the send", "b (token 2) trusted its lease for 2.69 s from when it said so: no request that was granted allows that"},
 		{"an answer to another term extends trust",
 			with(894, history.Answered, at(894, "a", history.Answered, call(2, "refresh"), token(8), result(history.OK))),
 			"deadline from the send", "a (token 1) trusted its lease for 2.69 s from when it said so: no request that was granted allows that"},
