@@ -2,11 +2,9 @@ package rediskv_test
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -18,75 +16,16 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-const slots = 16384
-
-// startCluster starts a Redis Cluster of three primaries and returns their
-// addresses.
-func startCluster(t *testing.T) []string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	var addrs []string
-	var nodes []*redis.Client
-	for i := range 3 {
-		bus := freePort(t)
-		server := testenv.StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus)
-		node := redis.NewClient(&redis.Options{Addr: server.Addr()})
-		t.Cleanup(func() { require.NoError(t, node.Close()) })
-		require.NoError(t, node.Do(ctx, "cluster", "set-config-epoch", i+1).Err())
-		require.NoError(t, node.ClusterAddSlotsRange(ctx, i*slots/3, (i+1)*slots/3-1).Err())
-		host, port, err := net.SplitHostPort(server.Addr())
-		require.NoError(t, err)
-		addrs, nodes = append(addrs, server.Addr()), append(nodes, node)
-		require.NoError(t, nodes[0].Do(ctx, "cluster", "meet", host, port, bus).Err())
-	}
-	ready(ctx, t, nodes)
-	return addrs
-}
-
-// ready waits until the nodes know each other and serve.
-func ready(ctx context.Context, t *testing.T, nodes []*redis.Client) {
-	t.Helper()
-	known := fmt.Sprintf("cluster_known_nodes:%d\r\n", len(nodes))
-	for _, node := range nodes {
-		require.Eventually(t, func() bool {
-			info, err := node.ClusterInfo(ctx).Result()
-			return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, known)
-		}, time.Minute, 50*time.Millisecond, "a cluster node is not ready")
-	}
-}
-
 // What is read is the present state, though the client may read from replicas.
 func TestReadsAreOfThePrimaryWhereverTheClientReads(t *testing.T) {
 	t.Parallel() // it mostly waits
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	var addrs []string
-	var nodes []*redis.Client
-	for range 2 {
-		bus := freePort(t)
-		server := testenv.StartRedis(t, "--cluster-enabled", "yes", "--cluster-port", bus)
-		node := redis.NewClient(&redis.Options{Addr: server.Addr()})
-		t.Cleanup(func() { require.NoError(t, node.Close()) })
-		host, port, err := net.SplitHostPort(server.Addr())
-		require.NoError(t, err)
-		addrs, nodes = append(addrs, server.Addr()), append(nodes, node)
-		require.NoError(t, nodes[0].Do(ctx, "cluster", "meet", host, port, bus).Err())
-	}
-	primary, replica := nodes[0], nodes[1]
-	require.NoError(t, primary.ClusterAddSlotsRange(ctx, 0, slots-1).Err())
-	id, err := primary.Do(ctx, "cluster", "myid").Text()
-	require.NoError(t, err)
-	require.Eventually(t, func() bool {
-		return replica.ClusterReplicate(ctx, id).Err() == nil
-	}, time.Minute, 50*time.Millisecond, "the replica knows its primary")
-	ready(ctx, t, nodes)
-	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs, RouteRandomly: true})
+	cluster := testenv.StartRedisCluster(t, 1, 1)
+	replica := redis.NewClient(&redis.Options{Addr: cluster.Nodes[1].Addr()})
+	t.Cleanup(func() { require.NoError(t, replica.Close()) })
+	client := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs(), RouteRandomly: true})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	require.Eventually(t, func() bool {
-		list, err := primary.ClusterShards(ctx).Result()
-		return err == nil && len(list) == 1 && len(list[0].Nodes) == 2
-	}, time.Minute, 50*time.Millisecond, "the primary knows its replica")
 
 	b := &bench{T: t, ctx: ctx, store: rediskv.New(client, nil), other: replica}
 	name := b.name()
@@ -101,7 +40,7 @@ func TestReadsAreOfThePrimaryWhereverTheClientReads(t *testing.T) {
 
 func TestARecordIsKeptWhileItsSlotMigrates(t *testing.T) {
 	t.Parallel() // it mostly waits
-	addrs := startCluster(t)
+	addrs := testenv.StartRedisCluster(t, 3, 0).Addrs()
 	b := newBench(t, addrs...)
 	cluster := b.other.(*redis.ClusterClient)
 	name := b.name()

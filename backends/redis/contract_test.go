@@ -14,7 +14,7 @@ func TestASingleServerKeepsTheContract(t *testing.T) {
 }
 
 func TestAClusterKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(t, startCluster(t)...))
+	kvtest.Run(t, backend(t, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
 }
 
 // backend is a server, or a cluster of several.

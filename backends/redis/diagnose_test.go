@@ -53,7 +53,7 @@ func TestADiagnosisFindsWhatBreaksExclusion(t *testing.T) {
 }
 
 func TestADiagnosisOfAClusterLooksAtEachPrimary(t *testing.T) {
-	b := newBench(t, startCluster(t)...)
+	b := newBench(t, testenv.StartRedisCluster(t, 3, 0).Addrs()...)
 	require.True(t, b.advice(b.store)["cluster_enabled"])
 	findings, err := b.store.Diagnose(b.ctx)
 	require.NoError(t, err)

@@ -2,11 +2,6 @@ package rediskv_test
 
 import (
 	"errors"
-	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -18,64 +13,33 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// startSentinel starts one sentinel for a primary and returns its address.
-func startSentinel(t *testing.T, primary string) string {
-	t.Helper()
-	host, port, err := net.SplitHostPort(primary)
-	require.NoError(t, err)
-	own, file := freePort(t), filepath.Join(t.TempDir(), "sentinel.conf")
-	config := fmt.Sprintf("bind 127.0.0.1\nport %s\nsentinel monitor main %s %s 1\nsentinel down-after-milliseconds main 1000\n", own, host, port)
-	require.NoError(t, os.WriteFile(file, []byte(config), 0o600))
-	// The shell ends the sentinel when its input does, however this process ends.
-	sentinel := exec.Command("sh", "-c", `redis-server "$1" --sentinel >/dev/null & cat; kill -9 $!`, "sh", file)
-	input, err := sentinel.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, sentinel.Start())
-	t.Cleanup(func() {
-		require.NoError(t, input.Close())
-		require.NoError(t, sentinel.Wait())
-	})
-	return net.JoinHostPort("127.0.0.1", own)
-}
-
 // The replica has all that was written here. What a failover loses otherwise is
 // as if the server had forgotten it.
 func TestAnElectionGoesOnAfterAFailoverBySentinel(t *testing.T) {
 	t.Parallel() // it mostly waits
-	primary := testenv.StartRedis(t).Addr()
-	host, port, err := net.SplitHostPort(primary)
-	require.NoError(t, err)
-	replica := testenv.StartRedis(t, "--replicaof", host+" "+port).Addr()
-	sentinel := startSentinel(t, primary)
-
+	nodes := testenv.StartRedisSentinel(t, 1)
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: "main", SentinelAddrs: []string{sentinel}, ContextTimeoutEnabled: true,
+		MasterName: testenv.RedisPrimaryName, SentinelAddrs: nodes.SentinelAddrs(), ContextTimeoutEnabled: true,
 	})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	b := newBench(t, replica)
+	b := newBench(t, nodes.Replica().Addr())
 	b.store = rediskv.New(client, nil)
-	boss := redis.NewSentinelClient(&redis.Options{Addr: sentinel})
-	t.Cleanup(func() { require.NoError(t, boss.Close()) })
-	require.Eventually(t, func() bool {
-		list, err := boss.Replicas(b.ctx, "main").Result()
-		return err == nil && len(list) == 1 && list[0]["master-link-status"] == "ok"
-	}, time.Minute, 100*time.Millisecond, "the sentinel knows the replica")
 
 	name := b.name()
 	rec := b.create(name, time.Hour)
 	seen, _ := b.watch(b.store, name)
 	require.Equal(t, rec, b.next(seen, slack).rec)
-	require.Eventually(t, func() bool {
-		return b.other.Get(b.ctx, name).Err() == nil
-	}, slack, 10*time.Millisecond, "the replica has the record")
-	require.NoError(t, boss.Failover(b.ctx, "main").Err())
+	nodes.AwaitInStep()
+	boss := redis.NewSentinelClient(&redis.Options{Addr: nodes.SentinelAddrs()[0]})
+	t.Cleanup(func() { require.NoError(t, boss.Close()) })
+	require.NoError(t, boss.Failover(b.ctx, testenv.RedisPrimaryName).Err())
 	// Until it has heard of it, the old primary goes on: writes to it are lost.
-	for addr, role := range map[string]string{replica: "master", primary: "slave"} {
-		node := b.client(&redis.Options{Addr: addr})
+	for i, role := range []string{"slave", "master"} {
+		node := b.client(&redis.Options{Addr: nodes.Nodes[i].Addr()})
 		require.Eventually(t, func() bool {
 			is, err := node.Do(b.ctx, "role").Slice()
 			return err == nil && is[0] == role
-		}, time.Minute, 50*time.Millisecond, "%s becomes %s", addr, role)
+		}, time.Minute, 50*time.Millisecond, "node %d becomes a %s", i, role)
 	}
 
 	require.Eventually(t, func() bool {
