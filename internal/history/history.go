@@ -31,6 +31,9 @@ type About struct {
 	// Slack is how much later than promised things may happen, on a busy machine
 	// and with a distant store. No promise of safety has any.
 	Slack time.Duration `json:"slack,omitempty"`
+	// Drift is how far the rate of a candidate's clock may be from true, as a
+	// fraction: a deadline by a slow clock comes that much later.
+	Drift float64 `json:"drift,omitempty"`
 	// Requests is how many one candidate may send within a TTL.
 	Requests int `json:"requests,omitempty"`
 }

@@ -41,10 +41,20 @@ type call struct {
 	number uint64
 }
 
-func (o *observed) send(op string, rec kv.Record) call {
+// send notes a request, and gives its number to the store below.
+func (o *observed) send(ctx context.Context, op string, rec kv.Record) (context.Context, call) {
 	c := call{o, op, o.calls.Add(1)}
 	o.note(Event{Kind: Sent, Op: op, Call: c.number, Signature: rec.Signature, Token: rec.Token})
-	return c
+	return context.WithValue(ctx, callKey{}, c.number), c
+}
+
+type callKey struct{}
+
+// CallOf returns the number of the request that an observed store was called
+// for with ctx, and zero for any other.
+func CallOf(ctx context.Context) uint64 {
+	number, _ := ctx.Value(callKey{}).(uint64)
+	return number
 }
 
 func (c call) answer(rec kv.Record, err error) {
@@ -69,35 +79,35 @@ func ResultOf(err error) string {
 }
 
 func (o *observed) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	c := o.send(opCreate, rec)
+	ctx, c := o.send(ctx, opCreate, rec)
 	got, err := o.store.Create(ctx, name, rec)
 	c.answer(got, err)
 	return got, err
 }
 
 func (o *observed) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
-	c := o.send(opSwap, old)
+	ctx, c := o.send(ctx, opSwap, old)
 	got, err := o.store.Swap(ctx, name, old, next)
 	c.answer(got, err)
 	return got, err
 }
 
 func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	c := o.send(opRefresh, rec)
+	ctx, c := o.send(ctx, opRefresh, rec)
 	got, err := o.store.Refresh(ctx, name, rec)
 	c.answer(got, err)
 	return got, err
 }
 
 func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error {
-	c := o.send(opDelete, rec)
+	ctx, c := o.send(ctx, opDelete, rec)
 	err := o.store.Delete(ctx, name, rec)
 	c.answer(kv.Record{}, err)
 	return err
 }
 
 func (o *observed) Get(ctx context.Context, name string) (kv.Record, error) {
-	c := o.send(opGet, kv.Record{})
+	ctx, c := o.send(ctx, opGet, kv.Record{})
 	got, err := o.store.Get(ctx, name)
 	c.answer(got, err)
 	o.see(got, err)
@@ -106,7 +116,7 @@ func (o *observed) Get(ctx context.Context, name string) (kv.Record, error) {
 
 func (o *observed) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
-		o.send(opWatch, kv.Record{})
+		ctx, _ := o.send(ctx, opWatch, kv.Record{})
 		for rec, err := range o.store.Watch(ctx, name) {
 			o.see(rec, err)
 			if !yield(rec, err) {
