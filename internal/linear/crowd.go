@@ -1,0 +1,168 @@
+package linear
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A Crowd is a number of clients that want the same safes at the same time, and
+// do whatever comes to mind: they create, publish, hand over, refresh, delete
+// and read, with records that they have just seen and with old ones.
+type Crowd struct {
+	// Seed decides what the clients do. How their calls interleave is the
+	// machine's.
+	Seed uint64
+	// Ops is how many operations they do in all.
+	Ops int
+	// OpsPerSafe is after how many operations they go on to the next safe. A
+	// history is judged the faster, the shorter the stories are.
+	OpsPerSafe int
+	// MaxUnknown is at how many unknown outcomes they leave a safe early. Those
+	// under way may add one a client.
+	MaxUnknown int
+	// TTL is what records are written with.
+	TTL time.Duration
+	// Timeout bounds each operation.
+	Timeout time.Duration
+	// Prefix begins each safe's name.
+	Prefix string
+	// Rest, if not nil, is called by a client between two operations; unknown
+	// says whether the outcome of the first is. It may wait.
+	Rest func(ctx context.Context, client int, unknown bool)
+}
+
+// Run lets each of the stores be used by one client, and returns when all is
+// done or ctx has ended.
+func (c Crowd) Run(ctx context.Context, stores ...kv.Store) {
+	work := &work{crowd: c}
+	var all sync.WaitGroup
+	for i, store := range stores {
+		one := &member{
+			work:   work,
+			number: i,
+			store:  store,
+			random: rand.New(rand.NewPCG(c.Seed, uint64(i))),
+		}
+		all.Go(func() { one.run(ctx) })
+	}
+	all.Wait()
+}
+
+// work is what is left to do.
+type work struct {
+	crowd Crowd
+
+	mu            sync.Mutex
+	done          int // operations given out
+	safe          int
+	here, unknown int // operations given out and unknown outcomes of this safe
+}
+
+// next returns the safe for the next operation, and false if there is none.
+func (w *work) next() (name string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.done >= w.crowd.Ops {
+		return "", false
+	}
+	if w.here >= w.crowd.OpsPerSafe || w.unknown >= w.crowd.MaxUnknown {
+		w.safe++
+		w.here, w.unknown = 0, 0
+	}
+	w.done++
+	w.here++
+	return w.name(), true
+}
+
+func (w *work) name() string { return fmt.Sprintf("%s%d", w.crowd.Prefix, w.safe) }
+
+// told notes that an operation's outcome is unknown.
+func (w *work) told(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if name == w.name() {
+		w.unknown++
+	}
+}
+
+// A member is one of the crowd.
+type member struct {
+	work   *work
+	number int
+	store  kv.Store
+	random *rand.Rand
+	writes int // so many records made
+
+	name       string
+	seen, past kv.Record // what was last seen in the safe, and before that
+}
+
+func (m *member) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		name, ok := m.work.next()
+		if !ok {
+			return
+		}
+		if name != m.name {
+			m.name, m.seen, m.past = name, kv.Record{}, kv.Record{}
+		}
+		unknown := m.act(ctx)
+		if unknown {
+			m.work.told(name)
+		}
+		if rest := m.work.crowd.Rest; rest != nil {
+			rest(ctx, m.number, unknown)
+		}
+	}
+}
+
+// act does one operation and reports whether its outcome is unknown.
+func (m *member) act(ctx context.Context) (unknown bool) {
+	ctx, cancel := context.WithTimeout(ctx, m.work.crowd.Timeout)
+	defer cancel()
+	got, err := m.operate(ctx)
+	if err == nil && got != (kv.Record{}) && got != m.seen {
+		m.seen, m.past = got, m.seen
+	}
+	return outcome(err) == Unknown
+}
+
+// operate calls one operation. Most of the time it uses what was seen last.
+func (m *member) operate(ctx context.Context) (kv.Record, error) {
+	rec := m.seen
+	if m.past != (kv.Record{}) && m.random.IntN(6) == 0 {
+		rec = m.past
+	}
+	dice := m.random.IntN(100)
+	if rec == (kv.Record{}) && dice >= 50 {
+		dice %= 50
+	}
+	switch {
+	case dice < 28:
+		return m.store.Get(ctx, m.name)
+	case dice < 50:
+		return m.store.Create(ctx, m.name, m.signed())
+	case dice < 66:
+		next := m.signed()
+		next.Signature, next.TTL = rec.Signature, rec.TTL
+		return m.store.Swap(ctx, m.name, rec, next)
+	case dice < 78:
+		return m.store.Swap(ctx, m.name, rec, m.signed())
+	case dice < 88:
+		return m.store.Refresh(ctx, m.name, rec)
+	default:
+		return kv.Record{}, m.store.Delete(ctx, m.name, rec)
+	}
+}
+
+// signed returns a record that nobody else writes.
+func (m *member) signed() kv.Record {
+	m.writes++
+	id := fmt.Sprintf("%d.%d", m.number, m.writes)
+	return kv.Record{Signature: "s" + id, Value: "v" + id, TTL: m.work.crowd.TTL}
+}

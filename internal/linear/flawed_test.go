@@ -1,0 +1,259 @@
+package linear_test
+
+import (
+	"context"
+	"iter"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/linear"
+	"github.com/electkv/election/kv"
+)
+
+// A flaw is what a store does wrong, in a sentence.
+type flaw string
+
+// The flaws. The tests that follow find each of them.
+const (
+	deletesAnything      flaw = "a delete empties the safe whoever holds it"
+	deletesHeld          flaw = "a delete is refused by a vacant safe alone"
+	deletesTwice         flaw = "a delete is sent twice, and the second answer counts"
+	createsTwice         flaw = "a create is sent twice, and the second answer counts"
+	createsLater         flaw = "a create is carried out again, long after it was answered"
+	overwrites           flaw = "a create overwrites what is there"
+	refusesVacant        flaw = "a create is refused by a vacant safe"
+	swapsAtAnyRevision   flaw = "a swap ignores the revision"
+	swapsForAnybody      flaw = "a swap ignores whose record it is"
+	swapsWithoutToken    flaw = "a hand-over keeps the token"
+	publishesNewToken    flaw = "a publication changes the token"
+	publishesInVain      flaw = "a publication is acknowledged and lost"
+	keepsRevision        flaw = "a publication keeps the revision"
+	mixesValues          flaw = "a swap answers with the value that it replaced"
+	refreshesAnything    flaw = "a refresh is answered without a look at the record"
+	refreshesInVain      flaw = "a refresh does not lengthen the record's life"
+	refusesOwner         flaw = "a refresh is refused though the safe holds the record"
+	bringsBack           flaw = "a refresh brings a deleted record back"
+	resetsTokens         flaw = "tokens start anew with each vacancy"
+	readsOldState        flaw = "a read shows the state before the last write"
+	readsNothing         flaw = "a read finds nothing where something is"
+	fadesEarly           flaw = "a record fades after half its TTL"
+	forgetsWrites        flaw = "a restart forgets the latest writes"
+	shortensByPublishing flaw = "a publication starts a shorter life"
+	acknowledgesRefused  flaw = "a refused create is acknowledged"
+)
+
+// A notebook is a store that can be flawed, in a few lines. Without a flaw it is
+// a correct one.
+type notebook struct {
+	flaw flaw
+
+	mu    sync.Mutex
+	count uint64
+	calls int
+	pages map[string]page
+	saved map[string]page // what a restart finds
+	last  map[string]page // before the latest write
+}
+
+type page struct {
+	rec     kv.Record
+	expires time.Time
+	drawn   uint64 // tokens so far
+}
+
+func newNotebook(f flaw) *notebook {
+	return &notebook{flaw: f, pages: map[string]page{}, saved: map[string]page{}, last: map[string]page{}}
+}
+
+// is reports whether the flaw is there, and strikes at this call: at one in n.
+func (b *notebook) is(f flaw, n int) bool { return b.flaw == f && b.calls%n == 0 }
+
+func (b *notebook) open(name string) (page, func()) {
+	b.mu.Lock()
+	b.calls++
+	p := b.pages[name]
+	if p.rec != (kv.Record{}) && !time.Now().Before(p.expires) {
+		p.rec = kv.Record{}
+	}
+	return p, b.mu.Unlock
+}
+
+func (b *notebook) put(name string, p page) {
+	b.last[name] = b.pages[name]
+	b.pages[name] = p
+	if b.is(forgetsWrites, 11) {
+		b.pages[name] = b.saved[name]
+	} else if b.calls%5 == 0 {
+		b.saved[name] = p
+	}
+}
+
+func (b *notebook) sign(p page, rec kv.Record) page {
+	b.count++
+	p.drawn++
+	if b.flaw == resetsTokens && p.rec == (kv.Record{}) {
+		p.drawn = 1
+	}
+	p.rec = kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: rec.TTL, Token: p.drawn, Revision: b.count}
+	p.expires = time.Now().Add(rec.TTL)
+	if b.flaw == fadesEarly {
+		p.expires = time.Now().Add(rec.TTL / 2)
+	}
+	return p
+}
+
+func (b *notebook) Create(_ context.Context, name string, rec kv.Record) (kv.Record, error) {
+	p, done := b.open(name)
+	defer done()
+	switch {
+	case b.is(acknowledgesRefused, 5) && p.rec != (kv.Record{}):
+		return b.sign(p, rec).rec, nil
+	case p.rec != (kv.Record{}) && !b.is(overwrites, 5), b.is(refusesVacant, 5):
+		return kv.Record{}, kv.ErrHeld
+	}
+	p = b.sign(p, rec)
+	b.put(name, p)
+	if b.is(createsTwice, 5) {
+		return kv.Record{}, kv.ErrHeld
+	}
+	if b.flaw == createsLater {
+		time.AfterFunc(10*time.Millisecond, func() {
+			late, done := b.open(name)
+			defer done()
+			if late.rec == (kv.Record{}) {
+				b.put(name, b.sign(late, rec))
+			}
+		})
+	}
+	return p.rec, nil
+}
+
+func (b *notebook) Swap(_ context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	p, done := b.open(name)
+	defer done()
+	owns := p.rec.Owns(old) || b.is(swapsForAnybody, 5) && p.rec != (kv.Record{})
+	at := p.rec.Revision == old.Revision || b.is(swapsAtAnyRevision, 2) || b.flaw == swapsForAnybody
+	if !owns || !at {
+		return kv.Record{}, kv.ErrStale
+	}
+	before := p.rec
+	if next.Signature != old.Signature {
+		p = b.sign(p, next)
+		if b.is(swapsWithoutToken, 5) {
+			p.rec.Token = before.Token
+		}
+	} else {
+		b.count++
+		p.rec.Value, p.rec.Revision = next.Value, b.count
+		switch b.flaw {
+		case keepsRevision:
+			p.rec.Revision = before.Revision
+		case publishesNewToken:
+			p.drawn++
+			p.rec.Token = p.drawn
+		case shortensByPublishing:
+			p.expires = time.Now().Add(p.rec.TTL / 4)
+		}
+	}
+	if !b.is(publishesInVain, 7) {
+		b.put(name, p)
+	}
+	if b.is(mixesValues, 7) {
+		p.rec.Value = before.Value
+	}
+	return p.rec, nil
+}
+
+func (b *notebook) Refresh(_ context.Context, name string, rec kv.Record) (kv.Record, error) {
+	p, done := b.open(name)
+	defer done()
+	switch {
+	case b.flaw == refreshesAnything:
+		return rec, nil
+	case b.flaw == bringsBack && p.rec == (kv.Record{}):
+		p.rec = rec
+	case !p.rec.Owns(rec), b.is(refusesOwner, 7):
+		return kv.Record{}, kv.ErrStale
+	}
+	if b.flaw != refreshesInVain {
+		p.expires = time.Now().Add(p.rec.TTL)
+	}
+	b.put(name, p)
+	return p.rec, nil
+}
+
+func (b *notebook) Delete(_ context.Context, name string, rec kv.Record) error {
+	p, done := b.open(name)
+	defer done()
+	if !p.rec.Owns(rec) && b.flaw != deletesAnything {
+		if b.flaw != deletesHeld || p.rec == (kv.Record{}) {
+			return kv.ErrStale
+		}
+	}
+	p.rec = kv.Record{}
+	b.put(name, p)
+	if b.is(deletesTwice, 5) {
+		return kv.ErrStale
+	}
+	return nil
+}
+
+func (b *notebook) Get(_ context.Context, name string) (kv.Record, error) {
+	p, done := b.open(name)
+	defer done()
+	if b.is(readsOldState, 7) {
+		p = b.last[name]
+	}
+	if p.rec == (kv.Record{}) || b.is(readsNothing, 7) {
+		return kv.Record{}, kv.ErrVacant
+	}
+	return p.rec, nil
+}
+
+func (b *notebook) Watch(context.Context, string) iter.Seq2[kv.Record, error] {
+	panic("nobody watches here")
+}
+
+func (b *notebook) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
+	return kv.Lifetime{Min: ttl, Max: ttl}, nil
+}
+
+func TestEachFlawOfAStoreIsFound(t *testing.T) {
+	flaws := []flaw{
+		deletesAnything, deletesHeld, deletesTwice, createsTwice, createsLater, overwrites,
+		refusesVacant, swapsAtAnyRevision, swapsForAnybody, swapsWithoutToken, publishesNewToken,
+		publishesInVain, keepsRevision, mixesValues, refreshesAnything, refusesOwner, bringsBack,
+		resetsTokens, readsOldState, readsNothing, forgetsWrites, acknowledgesRefused,
+	}
+	for _, f := range flaws {
+		t.Run(string(f), func(t *testing.T) { requireFound(t, f, ample) })
+	}
+}
+
+func TestEachFlawInARecordsLifeIsFound(t *testing.T) {
+	for _, f := range []flaw{refreshesInVain, fadesEarly, shortensByPublishing, bringsBack, resetsTokens} {
+		t.Run(string(f), func(t *testing.T) { requireFound(t, f, brief) })
+	}
+}
+
+func requireFound(t *testing.T, f flaw, crowd linear.Crowd) {
+	t.Helper()
+	crowd.Seed = 1
+	verdict := check(t, record(t, crowd, func() kv.Store { return newNotebook(f) }))
+	require.Equal(t, linear.Broken, verdict.Result)
+	t.Logf("found in %d of %d safes", len(verdict.Names), verdict.Safes)
+}
+
+// What finds the flaws finds none where there is none.
+func TestTheNotebookIsCorrectWithoutAFlaw(t *testing.T) {
+	for _, crowd := range []linear.Crowd{ample, brief} {
+		for seed := range uint64(4) {
+			crowd.Seed = seed
+			verdict := check(t, record(t, crowd, func() kv.Store { return newNotebook("") }))
+			require.Equal(t, linear.Kept, verdict.Result, "seed %d: %q", seed, verdict.Names)
+		}
+	}
+}

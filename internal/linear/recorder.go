@@ -1,0 +1,126 @@
+package linear
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A Recorder notes what clients ask of stores, on one clock. Any number of
+// goroutines may use it at once. Use [NewRecorder] to make one.
+type Recorder struct {
+	start time.Time
+
+	mu      sync.Mutex
+	history []Operation
+}
+
+// NewRecorder returns a recorder whose clock starts now.
+func NewRecorder() *Recorder { return &Recorder{start: time.Now()} }
+
+// Client returns store as the client uses it whose number is given: all its
+// operations are noted, but for Watch and Lifetime. A client that does several
+// things at once is as good as several clients.
+func (r *Recorder) Client(client int, store kv.Store) kv.Store {
+	return &recorded{Store: store, recorder: r, client: client}
+}
+
+// Dies notes that a client is about to be killed, with all that keeps its
+// records alive. Call it before the deed. The client's number is not used again.
+func (r *Recorder) Dies(client int) {
+	at := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history = append(r.history, Operation{Client: client, Kind: Death, Call: at, Return: at})
+}
+
+// History returns what was noted so far. The outcome of an operation that has
+// not returned is unknown.
+func (r *Recorder) History() []Operation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.history)
+}
+
+func (r *Recorder) now() time.Duration { return time.Since(r.start) }
+
+// note runs an operation between two looks at the clock. It is in the history
+// from its call on, whether it returns or not.
+func (r *Recorder) note(op Operation, run func() (kv.Record, error)) (kv.Record, error) {
+	op.Outcome = Unknown
+	r.mu.Lock()
+	i := len(r.history)
+	op.Call = r.now()
+	r.history = append(r.history, op)
+	r.mu.Unlock()
+
+	got, err := run()
+
+	op.Return = r.now()
+	op.Outcome = outcome(err)
+	switch {
+	case err != nil:
+		op.Error = err.Error()
+	case op.Kind != Delete:
+		op.Got = copied(got)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.history[i] = op
+	return got, err
+}
+
+func copied(rec kv.Record) *Record {
+	r := Record(rec)
+	return &r
+}
+
+// recorded is a store in the hands of one client.
+type recorded struct {
+	kv.Store
+	recorder *Recorder
+	client   int
+}
+
+func (c *recorded) note(kind Kind, name string, given, next *Record, run func() (kv.Record, error)) (kv.Record, error) {
+	return c.recorder.note(Operation{Client: c.client, Kind: kind, Name: name, Given: given, Next: next}, run)
+}
+
+// Create implements [kv.Store].
+func (c *recorded) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	return c.note(Create, name, copied(rec), nil, func() (kv.Record, error) {
+		return c.Store.Create(ctx, name, rec)
+	})
+}
+
+// Swap implements [kv.Store].
+func (c *recorded) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	return c.note(Swap, name, copied(old), copied(next), func() (kv.Record, error) {
+		return c.Store.Swap(ctx, name, old, next)
+	})
+}
+
+// Refresh implements [kv.Store].
+func (c *recorded) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	return c.note(Refresh, name, copied(rec), nil, func() (kv.Record, error) {
+		return c.Store.Refresh(ctx, name, rec)
+	})
+}
+
+// Delete implements [kv.Store].
+func (c *recorded) Delete(ctx context.Context, name string, rec kv.Record) error {
+	_, err := c.note(Delete, name, copied(rec), nil, func() (kv.Record, error) {
+		return kv.Record{}, c.Store.Delete(ctx, name, rec)
+	})
+	return err
+}
+
+// Get implements [kv.Store].
+func (c *recorded) Get(ctx context.Context, name string) (kv.Record, error) {
+	return c.note(Get, name, nil, nil, func() (kv.Record, error) {
+		return c.Store.Get(ctx, name)
+	})
+}

@@ -1,0 +1,159 @@
+package linear
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// finish is the kind of the action that comes after all others of a safe.
+const finish Kind = "the end"
+
+// An action is an operation, and what the whole history tells about it.
+type action struct {
+	*Operation
+	// token and revision are those of what the operation writes, zero if nobody
+	// was ever told.
+	token, revision uint64
+	// dies is when the client dies, never if it does not.
+	dies time.Duration
+}
+
+// end is the last moment at which the operation can happen.
+func (a *action) end() time.Duration {
+	if a.Outcome == Unknown {
+		return never
+	}
+	return a.Return
+}
+
+// A story is the part of a history that is about one safe.
+type story struct {
+	name    string
+	actions []*action
+}
+
+// A write is known by what it writes.
+type write struct{ signature, value string }
+
+var errNotUnique = errors.New("linear: the history has two writes of one signature and value")
+
+// stories splits a history by safes, in the order of their first operations.
+func stories(history []Operation) ([]*story, error) {
+	deaths := make(map[int]time.Duration)
+	for i := range history {
+		if op := &history[i]; op.Kind == Death {
+			deaths[op.Client] = op.Call
+		}
+	}
+	var all []*story
+	byName := make(map[string]*story)
+	for i := range history {
+		op := &history[i]
+		if op.Kind == Death {
+			continue
+		}
+		if err := whole(op); err != nil {
+			return nil, fmt.Errorf("linear: operation %d: %w", i, err)
+		}
+		s := byName[op.Name]
+		if s == nil {
+			s = &story{name: op.Name}
+			byName[op.Name] = s
+			all = append(all, s)
+		}
+		a := &action{Operation: op, dies: never}
+		if at, dead := deaths[op.Client]; dead {
+			a.dies = at
+		}
+		s.actions = append(s.actions, a)
+	}
+	for _, s := range all {
+		if err := s.number(); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// whole refuses an operation that lacks what the model looks at.
+func whole(op *Operation) error {
+	lacks := op.Given == nil && op.Kind != Get ||
+		op.Next == nil && op.Kind == Swap ||
+		op.Got == nil && op.Kind != Delete && op.Outcome == Done
+	if lacks {
+		return fmt.Errorf("%s, %s: a record is missing", op.Kind, op.Outcome)
+	}
+	return nil
+}
+
+// number tells each write the token and the revision that it gave, by what
+// anybody was told of it. Should people have been told different things, some of
+// them cannot be true, and the search fails at them.
+func (s *story) number() error {
+	tokens := make(map[string]uint64)
+	revisions := make(map[write]uint64)
+	writers := make(map[uint64]write)
+	for _, a := range s.actions {
+		if a.Got == nil {
+			continue
+		}
+		seen := write{a.Got.Signature, a.Got.Value}
+		if tokens[a.Got.Signature] == 0 {
+			tokens[a.Got.Signature] = a.Got.Token
+		}
+		if writer, taken := writers[a.Got.Revision]; !taken {
+			writers[a.Got.Revision] = seen
+		} else if writer != seen {
+			revisions[seen] = twice
+		}
+		if revisions[seen] == 0 {
+			revisions[seen] = a.Got.Revision
+		}
+	}
+	known := make(map[write]bool)
+	for _, a := range s.actions {
+		rec := a.written()
+		if rec == nil {
+			continue
+		}
+		w := write{rec.Signature, rec.Value}
+		if known[w] {
+			return fmt.Errorf("%w: %q: %v", errNotUnique, s.name, rec)
+		}
+		known[w] = true
+		a.token, a.revision = tokens[rec.Signature], revisions[w]
+	}
+	return nil
+}
+
+// twice is the revision of a write that was given that of another one. No reader
+// is told it.
+const twice = math.MaxUint64
+
+// operations returns the story as porcupine wants it.
+func (s *story) operations() []porcupine.Operation {
+	ops := make([]porcupine.Operation, 0, len(s.actions)+1)
+	for _, a := range s.actions {
+		ops = append(ops, porcupine.Operation{ClientId: a.Client, Input: a, Call: int64(a.Call), Return: int64(a.end())})
+	}
+	const last = int64(never) - 1
+	end := &action{Operation: &Operation{Kind: finish}}
+	return append(ops, porcupine.Operation{Input: end, Call: last, Return: last})
+}
+
+// model is the safe as porcupine wants it.
+func model() porcupine.Model {
+	return porcupine.Model{
+		Init: func() any { return safe{} },
+		Step: func(state, input, _ any) (bool, any) {
+			next, ok := state.(safe).take(input.(*action))
+			return ok, next
+		},
+		DescribeOperation: func(input, _ any) string { return input.(*action).String() },
+		DescribeState:     func(state any) string { return state.(safe).String() },
+	}
+}
