@@ -81,9 +81,9 @@ func record(t *testing.T, crowd linear.Crowd, open func() kv.Store) []linear.Ope
 		var stores []kv.Store
 		var nets []*kvfault.Store
 		for i := range clients {
-			net := kvfault.Wrap(delay(store, crowd.Seed, i))
+			net := kvfault.Wrap(store)
 			nets = append(nets, net)
-			stores = append(stores, recorder.Client(i, net))
+			stores = append(stores, recorder.Client(i, delay(net, crowd.Seed, i)))
 		}
 		trouble := rand.New(rand.NewPCG(crowd.Seed, 77))
 		done := make(chan struct{})
