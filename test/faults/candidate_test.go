@@ -1,0 +1,159 @@
+//go:build linux
+
+package faults
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime/pprof"
+	"strings"
+	"time"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/kv"
+)
+
+// pace is how often a leader does a step of its work.
+const pace = 20 * time.Millisecond
+
+// A candidate stands in the election, and writes down what it believes before
+// it acts on it.
+type candidate struct {
+	*process
+	who   string
+	fence *pen
+}
+
+func (p *process) candidate(who string) *candidate { return &candidate{process: p, who: who} }
+
+func (c *candidate) note(e history.Event) {
+	e.Who = c.who
+	c.process.note(e)
+}
+
+// run campaigns and leads until ctx ends. It returns nil if that was because the
+// candidate was told to close.
+func (c *candidate) run(ctx context.Context) error {
+	pen, err := newPen(c.Fence, c.who)
+	if err != nil {
+		return err
+	}
+	defer pen.close()
+	c.fence = pen
+	// What the engine sees, it is made to answer for: the faults are between the
+	// record of its requests and the store. A planted bug is the engine's.
+	var store kv.Store = history.Observe(c.freezer, c.note)
+	if c.Bug != "" {
+		if store, err = plant(c.Bug, store); err != nil {
+			return err
+		}
+	}
+	candidate, err := election.New(store, c.Name, &election.Options{ID: c.who, TTL: c.TTL, Logger: c.log})
+	if err != nil {
+		return err
+	}
+	c.note(history.Event{Kind: history.Ready})
+	for err == nil {
+		err = candidate.Run(ctx, c.lead)
+	}
+	if !errors.Is(err, errClosed) {
+		return err
+	}
+	return nil
+}
+
+// lead works in small steps, and asks before each of them whether it may.
+func (c *candidate) lead(ctx context.Context, term *election.Term) error {
+	clock := boottime.NewConverter()
+	asked := boottime.Now()
+	if ctx.Err() != nil {
+		return nil // it came too late to begin
+	}
+	until := term.Until()
+	c.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: clock.Convert(until)})
+	c.note(history.Event{Kind: history.Started, Token: term.Token()})
+	cause := "the work panicked"
+	defer func() {
+		c.note(history.Event{Kind: history.Ended, Token: term.Token(), Text: cause})
+		c.note(history.Event{Kind: history.Finished, Token: term.Token()})
+	}()
+	over := c.turn()
+	defer over.Stop()
+	step := time.NewTicker(pace)
+	defer step.Stop()
+	for {
+		asked := boottime.Now()
+		if ctx.Err() != nil {
+			cause = context.Cause(ctx).Error()
+			return nil
+		}
+		if u := term.Until(); !u.Equal(until) {
+			until = u
+			c.note(history.Event{Kind: history.Extended, Token: term.Token(), Until: clock.Convert(until)})
+		}
+		c.note(history.Event{Kind: history.Worked, At: asked, Token: term.Token()})
+		if c.frozen.CompareAndSwap(true, false) {
+			c.sleep("before it writes")
+		}
+		if err := c.fence.write(term.Token()); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-step.C:
+		case <-over.C:
+			cause = "its turn is over"
+			return nil
+		case order := <-c.orders:
+			if order == "panic" {
+				panic("told to panic")
+			}
+			if err := term.Resign(ctx); err != nil {
+				return fmt.Errorf("resign: %w", err)
+			}
+		}
+	}
+}
+
+// turn returns a timer for the end of the candidate's turn.
+func (c *candidate) turn() *time.Timer {
+	if c.Turn == 0 {
+		never := time.NewTimer(0)
+		if !never.Stop() {
+			<-never.C
+		}
+		return never
+	}
+	return time.NewTimer(c.Turn)
+}
+
+// ours matches a function of the engine or of an adapter in a stack.
+var ours = regexp.MustCompile(`github\.com/electkv/election(/kv[^/]*|/backends/[^./]*)?\.`)
+
+// leftovers counts the goroutines that run the engine's or an adapter's code,
+// and shows their stacks. Those that are about to end get a moment.
+func leftovers() (n int, stacks string) {
+	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
+		n, stacks = running()
+		if n == 0 || time.Now().After(deadline) {
+			return n, stacks
+		}
+	}
+}
+
+func running() (n int, stacks string) {
+	var all bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&all, 2)
+	found := []string{}
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
+		if ours.MatchString(stack) {
+			found = append(found, stack)
+		}
+	}
+	return len(found), strings.Join(found, "\n\n")
+}

@@ -1,0 +1,50 @@
+//go:build linux
+
+package faults
+
+import "strings"
+
+// on returns for row.only that a row is about some stores.
+func on(why string, stores ...string) func(column) string {
+	return func(c column) string {
+		if contains(stores, c.name) {
+			return ""
+		}
+		return why
+	}
+}
+
+// overNetwork is for rows that spoil the network.
+func overNetwork(c column) string {
+	if c.nodes == 0 {
+		return "there is no network between a process and its host's files"
+	}
+	return ""
+}
+
+// withServer is for rows that harm a server on which all depends.
+func withServer(c column) string {
+	if c.nodes == 0 {
+		return "there is no server, only the kernel"
+	}
+	return ""
+}
+
+// oneServer is for rows that harm the only server.
+func oneServer(c column) string {
+	if why := withServer(c); why != "" {
+		return why
+	}
+	if c.nodes > 1 || strings.Contains(c.name, "-") {
+		return "there are several servers; see the loss of some of them"
+	}
+	return ""
+}
+
+// severalServers is for rows that harm some of several servers.
+func severalServers(c column) string {
+	if c.nodes < 3 {
+		return "its servers do not vote"
+	}
+	return ""
+}

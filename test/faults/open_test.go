@@ -1,0 +1,108 @@
+//go:build linux
+
+package faults
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"github.com/redis/go-redis/v9"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+
+	consulkv "github.com/electkv/election/backends/consul"
+	etcdkv "github.com/electkv/election/backends/etcd"
+	filekv "github.com/electkv/election/backends/file"
+	rediskv "github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+)
+
+// The kinds of store in part.Store.
+const (
+	kindFile     = "file"
+	kindEtcd     = "etcd"
+	kindConsul   = "consul"
+	kindRedis    = "redis"
+	kindSentinel = "redis-sentinel"
+	kindCluster  = "redis-cluster"
+)
+
+// open opens the store of a part, with clients set as the adapters' documents
+// advise.
+func open(p part) (store kv.Store, closeStore func(), err error) {
+	nothing := func() {}
+	switch p.Store {
+	case kindFile:
+		store, err := filekv.New(p.Addrs[0])
+		return store, nothing, err
+	case kindEtcd:
+		client, err := p.etcd()
+		if err != nil {
+			return nil, nil, err
+		}
+		return etcdkv.New(client, nil), func() { client.Close() }, nil
+	case kindConsul:
+		client, err := p.consul()
+		if err != nil {
+			return nil, nil, err
+		}
+		return consulkv.New(client, &consulkv.Options{MinTTL: time.Second}), nothing, nil
+	case kindRedis, kindSentinel, kindCluster:
+		client := p.redis()
+		return rediskv.New(client, nil), func() { client.Close() }, nil
+	}
+	return nil, nil, fmt.Errorf("unknown kind of store %q", p.Store)
+}
+
+// link returns the address at which a server is reached.
+func (p part) link(addr string) string {
+	if link, ok := p.Links[addr]; ok {
+		return link
+	}
+	return addr
+}
+
+func (p part) etcd() (*clientv3.Client, error) {
+	endpoints := []string{}
+	for _, addr := range p.Addrs {
+		endpoints = append(endpoints, p.link(addr))
+	}
+	return clientv3.New(clientv3.Config{
+		Endpoints: endpoints,
+		Username:  p.User, Password: p.Password,
+		Logger:      zap.NewNop(),
+		DialTimeout: 5 * time.Second,
+		// A dead connection is noticed within seconds, as the TTL is short too.
+		DialKeepAliveTime:    2 * time.Second,
+		DialKeepAliveTimeout: time.Second,
+	})
+}
+
+func (p part) consul() (*api.Client, error) {
+	config := api.DefaultConfig()
+	config.Address = p.link(p.Addrs[0])
+	config.Token = p.Token
+	return api.NewClient(config)
+}
+
+// redis returns a client that finds its servers by itself, and reaches each by
+// its link.
+func (p part) redis() redis.UniversalClient {
+	options := &redis.UniversalOptions{
+		Addrs:    p.Addrs,
+		Username: p.User, Password: p.Password,
+		IsClusterMode:         p.Store == kindCluster,
+		ContextTimeoutEnabled: true,
+		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, p.link(addr))
+		},
+	}
+	if p.Store == kindSentinel {
+		options.MasterName = testenv.RedisPrimaryName
+	}
+	return redis.NewUniversalClient(options)
+}

@@ -1,0 +1,236 @@
+//go:build linux
+
+package faults
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/kv/kvfault"
+)
+
+// partVariable is the environment variable that makes this program a candidate:
+// it holds its part, in JSON.
+const partVariable = "ELECTION_FAULTS_PART"
+
+// A part is what a process is told when it starts.
+type part struct {
+	Who   []string          // its candidates, mostly one
+	Store string            // the kind of store: see open
+	Addrs []string          // of the servers
+	Links map[string]string // the address to use in the place of a server's own
+	Name  string            // of the election
+	TTL   time.Duration
+	Fence string // the socket of what it writes to while it leads
+
+	User, Password, Token string        // for the store, if it wants them
+	Options               string        // of the adapter: see open
+	Bug                   string        // a planted one: see plant
+	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
+}
+
+// act is a candidate's main. It campaigns until it is told to close, or its
+// standard input ends.
+func act(text string) int {
+	var p part
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		fmt.Fprintln(os.Stderr, "the part cannot be read:", err)
+		return 2
+	}
+	store, closeStore, err := open(p)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "the store cannot be opened:", err)
+		return 2
+	}
+	defer closeStore()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	faults := kvfault.Wrap(store)
+	process := &process{
+		part:    p,
+		out:     json.NewEncoder(os.Stdout),
+		log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		faults:  faults,
+		freezer: &freezer{Store: faults},
+		close:   cancel,
+		orders:  make(chan string, 1),
+	}
+	go process.listen(os.Stdin)
+	errs := make([]error, len(p.Who))
+	var all sync.WaitGroup
+	for i, who := range p.Who {
+		all.Go(func() { errs[i] = process.candidate(who).run(ctx) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		fmt.Fprintln(os.Stderr, "it ended by itself:", err)
+		return 1
+	}
+	count, stacks := leftovers()
+	for _, who := range p.Who {
+		process.note(history.Event{Kind: history.Left, Who: who, Count: count, Text: stacks})
+	}
+	return 0
+}
+
+// errClosed is why a candidate leaves that was told to.
+var errClosed = errors.New("told to close")
+
+// A process is the one in which a candidate runs, as it sees itself.
+type process struct {
+	part
+	log     *slog.Logger
+	faults  *kvfault.Store
+	freezer *freezer
+	close   context.CancelCauseFunc
+	orders  chan string // for whoever leads: resign, panic
+	frozen  atomic.Bool // the next step of work stops before it writes
+
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+// note returns when the event is out of this process's hands.
+func (p *process) note(e history.Event) {
+	if e.At == 0 {
+		e.At = boottime.Now()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.out.Encode(e); err != nil {
+		fmt.Fprintln(os.Stderr, "the stage is gone:", err)
+		os.Exit(3)
+	}
+}
+
+// sleep stops this process until somebody wakes it.
+func (p *process) sleep(where string) {
+	p.note(history.Event{Kind: history.Stopped, Who: p.Who[0], Text: where})
+	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
+		panic(err)
+	}
+	// The signal may be taken by another thread, a moment later.
+	time.Sleep(5 * time.Millisecond)
+}
+
+// listen does what the lines of in say; see order.
+func (p *process) listen(in io.Reader) {
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		if err := p.obey(strings.Fields(lines.Text())); err != nil {
+			fmt.Fprintf(os.Stderr, "order %q: %v\n", lines.Text(), err)
+			os.Exit(2)
+		}
+	}
+	os.Exit(3) // the stage is gone
+}
+
+// obey carries out one order:
+//
+//	close                      the context of Run ends
+//	resign                     the leader resigns
+//	panic                      the leader's work panics
+//	exit                       the process ends without a goodbye
+//	fault OP KIND [N]          of package kvfault: droprequest, dropreply, hang, fail, withhold; the next N calls
+//	delay OP request|reply D   of package kvfault
+//	heal                       takes these back
+//	freeze OP before|after     the process stops itself at its next call of OP, or when the answer is there
+//	freeze work                the process stops itself after the next look at its term, before the write that follows
+func (p *process) obey(words []string) error {
+	if len(words) == 0 {
+		return nil
+	}
+	switch words[0] {
+	case "close":
+		p.close(errClosed)
+	case "exit":
+		os.Exit(0)
+	case "resign", "panic":
+		p.orders <- words[0]
+	case "heal":
+		p.faults.Heal()
+	case "fault", "delay":
+		return p.spoil(words)
+	case "freeze":
+		if len(words) == 2 && words[1] == "work" {
+			p.frozen.Store(true)
+			return nil
+		}
+		if len(words) != 3 {
+			return errors.New("want an operation, and before or after")
+		}
+		p.freezer.next(words[1], words[2] == "after", p.sleep)
+	default:
+		return errors.New("unknown")
+	}
+	return nil
+}
+
+// spoil sets a fault of package kvfault.
+func (p *process) spoil(words []string) error {
+	if len(words) < 3 {
+		return errors.New("want an operation and a kind")
+	}
+	op, err := opOf(words[1])
+	if err != nil {
+		return err
+	}
+	on := p.faults.On(op)
+	if words[0] == "delay" {
+		d, err := time.ParseDuration(words[len(words)-1])
+		if err != nil {
+			return err
+		}
+		if words[2] == "request" {
+			on.DelayRequests(d)
+		} else {
+			on.DelayReplies(d)
+		}
+		return nil
+	}
+	if len(words) == 4 {
+		n := 0
+		if _, err := fmt.Sscan(words[3], &n); err != nil {
+			return err
+		}
+		on = on.Next(n)
+	}
+	switch words[2] {
+	case "droprequest":
+		on.DropRequests()
+	case "dropreply":
+		on.DropReplies()
+	case "hang":
+		on.Hang()
+	case "fail":
+		on.Fail(errors.New("told to fail"))
+	case "failreply":
+		on.FailReplies(errors.New("told to fail"))
+	case "withhold":
+		on.Withhold()
+	default:
+		return errors.New("unknown kind of fault")
+	}
+	return nil
+}
+
+func opOf(name string) (kvfault.Op, error) {
+	for op := kvfault.Create; op <= kvfault.Watch; op++ {
+		if op.String() == name {
+			return op, nil
+		}
+	}
+	return 0, fmt.Errorf("unknown operation %q", name)
+}

@@ -1,0 +1,74 @@
+//go:build linux
+
+package faults
+
+import (
+	"fmt"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/electkv/election/internal/oracle"
+)
+
+// A row is a fault, and what an election has to do about it.
+type row struct {
+	number int    // in reliability.md §4.3
+	letter string // tells rows of one number apart: "a", "b"
+	fault  string // what goes wrong, in a few words
+
+	short bool // part of the short choice
+	alone bool // nothing else runs meanwhile
+	own   bool // it does harm to the servers, and needs its own
+
+	// only returns why the row does not apply to a store, or "" if it does; nil:
+	// it applies to all.
+	only func(c column) (why string)
+
+	candidates int                                   // 3 if zero
+	times      int                                   // the TTL is so many times the store's shortest; 1 if zero
+	servers    func(t testing.TB, c column) *servers // starts servers of its own with other settings than the column's
+	part       func(p *part)                         // changes what each candidate is told
+	// prepare changes the command of a candidate's process before it starts: to
+	// run it on a host of its own, say.
+	prepare  func(s *stage, who string, cmd *exec.Cmd)
+	requests int // how many a candidate may send within a TTL, if that is not the usual number
+
+	// must are the rules that have to speak, beside those of every row: the fault
+	// is there to show that they are kept.
+	must []oracle.Rule
+	// silent are rules of every row about which this one shows nothing.
+	silent []oracle.Rule
+	// red are the rules that must be broken, since something is missing that the
+	// store needs: without says what. Another row shows it green with it.
+	red     []oracle.Rule
+	without string
+
+	play func(s *stage)
+}
+
+// always are the rules that each row must show to be kept.
+func always() []oracle.Rule {
+	return []oracle.Rule{
+		oracle.OneLeader, oracle.DeadlineFromSend, oracle.TokensGrow, oracle.FenceHolds,
+		oracle.WorkWithinTerm, oracle.CallbacksPaired, oracle.ReleasedMeansStopped,
+		oracle.NothingLeft, oracle.RequestsBounded,
+	}
+}
+
+// usual is how many requests a candidate may send within a TTL.
+const usual = 40
+
+// ttl returns the row's TTL on a store.
+func (r row) ttl(c column) time.Duration { return c.ttl * time.Duration(max(r.times, 1)) }
+
+// id returns the row's number and letter.
+func (r row) id() string { return fmt.Sprintf("%02d%s", r.number, r.letter) }
+
+// expected says what the row expects.
+func (r row) expected() string {
+	if len(r.red) > 0 {
+		return "red without " + r.without
+	}
+	return "green"
+}

@@ -1,0 +1,116 @@
+//go:build linux
+
+package faults
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+)
+
+// rows returns the table: each file of rows adds its own.
+func rows() []row {
+	all := []row{}
+	all = append(all, candidateRows()...)
+	return all
+}
+
+// TestFaults plays the table.
+func TestFaults(t *testing.T) {
+	for _, c := range columns() {
+		if *only != "" && *only != c.name {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			common := sync.OnceValue(func() *servers { return c.common(t) })
+			for _, r := range rows() {
+				if r.short || *full {
+					playRow(t, c, r, common)
+				}
+			}
+		})
+	}
+}
+
+// playRow plays a row, if it applies.
+func playRow(t *testing.T, c column, r row, common func() *servers) {
+	if r.only != nil {
+		if why := r.only(c); why != "" {
+			publish(t, result{Store: c.name, Number: r.number, Letter: r.letter, Fault: r.fault, Reason: why})
+			return
+		}
+	}
+	t.Run(r.id()+" "+r.fault, func(t *testing.T) {
+		if !r.alone {
+			t.Parallel()
+		}
+		j := play(t, c, r, common)
+		if len(j.wrong) > 0 {
+			t.Fail()
+		}
+	})
+}
+
+// play plays a row and judges it, also if it was given up half-way.
+func play(t testing.TB, c column, r row, common func() *servers) (j judgement) {
+	s := newStage(t, c, r, common)
+	over := false
+	defer func() {
+		s.finish()
+		j = s.judge()
+		if !over {
+			j.wrong = append(j.wrong, "the row was given up")
+		}
+		s.report(j)
+	}()
+	n := r.candidates
+	if n == 0 {
+		n = 3
+	}
+	s.enter([]string{"anna", "ben", "cleo", "dora", "emil", "fay"}[:n]...)
+	r.play(s)
+	over = true
+	return j
+}
+
+// report publishes a judgement, and prints and saves what was wrong.
+func (s *stage) report(j judgement) {
+	file := ""
+	if len(j.wrong) > 0 || os.Getenv("ELECTION_RESULTS") != "" {
+		file = s.save(j.history)
+	}
+	publish(s.t, s.result(j, file))
+	if len(j.wrong) == 0 {
+		s.t.Logf("%d terms, %d overlaps", len(j.history.Stretches()), oracle.Overlaps(j.history))
+		return
+	}
+	text := ""
+	for _, wrong := range j.wrong {
+		text += wrong + "\n"
+	}
+	s.t.Logf("%s\n%s\n%s\n%s\n\n%s\nits history: %s\nagain: %s", j.history.Title, text,
+		history.Timeline(j.history, 110), history.Legend(), j.findings, file, j.history.Command)
+	for _, who := range s.names {
+		s.t.Logf("%s said:\n%s", who, s.cast[who].said)
+	}
+}
+
+// save writes the history to a file that stays.
+func (s *stage) save(h history.History) string {
+	dir := os.Getenv("ELECTION_RESULTS")
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "election-faults")
+	}
+	dir = filepath.Join(dir, "history")
+	require.NoError(s.t, os.MkdirAll(dir, 0o755))
+	path := filepath.Join(dir, fmt.Sprintf("%s-%s.ndjson", s.col.name, s.row.id()))
+	require.NoError(s.t, history.Save(path, h))
+	return path
+}

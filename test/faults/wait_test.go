@@ -1,0 +1,112 @@
+//go:build linux
+
+package faults
+
+import (
+	"time"
+
+	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
+)
+
+// patience is how long something is waited for beyond its bound, before a row
+// is given up. It is no promise: what is promised is noted by due.
+const patience = 20 * time.Second
+
+// await waits for an event that has not been awaited before, and returns it. All
+// events that came before it count as awaited then.
+func (s *stage) await(what string, cue func(history.Event) bool) history.Event {
+	s.t.Helper()
+	late := time.NewTimer(s.takeover() + patience)
+	defer late.Stop()
+	for {
+		e, ok, changed := s.next(cue)
+		if ok {
+			return e
+		}
+		select {
+		case <-changed:
+		case <-late.C:
+			s.t.Fatalf("it did not happen: %s", what)
+		}
+	}
+}
+
+// next looks for an event among those not awaited.
+func (s *stage) next(cue func(history.Event) bool) (e history.Event, ok bool, changed <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, e := range s.history.Events[s.seen:] {
+		if cue(e) {
+			s.seen += i + 1
+			return e, true, s.changed
+		}
+	}
+	return history.Event{}, false, s.changed
+}
+
+// awaitOf waits for an event of a kind of a candidate, that has not been awaited
+// before.
+func (s *stage) awaitOf(who string, kind history.Kind) history.Event {
+	s.t.Helper()
+	return s.await(who+" "+string(kind), func(e history.Event) bool { return e.Who == who && e.Kind == kind })
+}
+
+// leader waits until somebody other than some leads, and returns the term.
+func (s *stage) leader(not ...string) history.Stretch {
+	s.t.Helper()
+	deadline := time.Now().Add(s.takeover() + patience)
+	for {
+		term, ok := s.leads()
+		if ok && len(s.others(not...)) > 0 && !contains(not, term.Who) {
+			return term
+		}
+		if time.Now().After(deadline) {
+			s.t.Fatalf("nobody but %v came to lead", not)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// leads returns the term of whoever leads at this moment, if anybody does.
+func (s *stage) leads() (history.Stretch, bool) {
+	now := boottime.Now()
+	return history.Leader(s.events().Stretches(), now)
+}
+
+// alive waits until all candidates stand, and one of them leads, and has been at
+// it for at least a refresh.
+func (s *stage) alive() history.Stretch {
+	s.t.Helper()
+	for _, who := range s.names {
+		for _, id := range s.cast[who].part.Who {
+			for len(s.events().Of(id, history.Ready)) == 0 {
+				s.awaitOf(id, history.Ready)
+			}
+		}
+	}
+	for {
+		term := s.leader()
+		e := s.await("a leader's refresh", func(e history.Event) bool {
+			return e.Kind == history.Extended || e.Kind == history.Ended
+		})
+		if e.Kind == history.Extended && e.Who == term.Who {
+			now, _ := s.leads()
+			if now.Who == term.Who && now.Token == term.Token {
+				return now
+			}
+		}
+	}
+}
+
+// pass lets time pass.
+func (s *stage) pass(d time.Duration) { time.Sleep(d) }
+
+func contains(names []string, who string) bool {
+	for _, name := range names {
+		if name == who {
+			return true
+		}
+	}
+	return false
+}
