@@ -1,6 +1,7 @@
 -- Create: SET key text NX PX ttl, with a token that only the server can give.
--- ARGV: text without numbers, TTL in ms, channel. Nil if anything is there.
-if redis.call('EXISTS', KEYS[1]) == 1 then
+-- ARGV: text without numbers, TTL in ms, channel, quarantine in ms. Nil if
+-- anything is there, or the server is too new to know (KEYS[3] tells).
+if not settled(3, ARGV[4]) or redis.call('EXISTS', KEYS[1]) == 1 then
   return false
 end
 local n, damage = draw()

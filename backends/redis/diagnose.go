@@ -105,13 +105,13 @@ var aboutInfo = []question{
 	}},
 	{"aof_enabled", func(v string) string {
 		if v != "1" {
-			return "a restart forgets records, and a second leader may be elected; want appendonly yes"
+			return "a restart forgets records, and a second leader may be elected; want appendonly yes, or a quarantine"
 		}
 		return ""
 	}},
 }
 
-const failoverForgets = "a failover may forget the newest records, and a second leader be elected; have resources check tokens"
+const failoverForgets = "a failover may forget the newest records, and a second leader be elected; want a quarantine, and resources that check tokens"
 
 // aboutConfig are questions to CONFIG GET.
 var aboutConfig = []question{

@@ -25,6 +25,11 @@
 //     FLUSHALL. The owner finds out at its next refresh; a watch as told under
 //     Cost.
 //
+// [Options.Quarantine] closes the third hole, and the second as far as a failover
+// goes: the safes stay closed for a while on a server that was restarted or
+// promoted. What remains is an old primary that is cut off together with its
+// leader and goes on for as long as min-replicas-max-lag lets it, or for ever.
+//
 // Against all of these, give the token to what the leader writes to, and have
 // it refuse a smaller one. Tokens are the larger of a counter and the server's
 // clock in microseconds: they grow across deletes, expiries and FLUSHALL, and
@@ -57,8 +62,9 @@
 //	jobs         {jobs}:election-fence
 //	{team}jobs   {team}jobs::election-fence
 //
-// In a cluster both keys are in one slot. Names that end in ":election-fence",
-// and names in which a } closes no hash tag ("a}b", "{}"), are refused with
+// With a quarantine, a third key, {jobs}:election-server, has the server's
+// identity and since when it is known. In a cluster all keys are in one slot.
+// Names that end in ":election-fence" or ":election-server", and names in which a } closes no hash tag ("a}b", "{}"), are refused with
 // [kv.ErrInvalid]. A counter that holds no number is left alone, and makes
 // creates and swaps fail with an error that names the key.
 //
@@ -78,7 +84,7 @@
 // An ACL has to allow:
 //
 //   - on the keys, those of the counters included: EVAL, EVALSHA, TYPE, EXISTS,
-//     GET, GETEX, SET, DEL, PTTL, PEXPIRE; and TIME;
+//     GET, GETEX, SET, DEL, PTTL, PEXPIRE; and TIME; with a quarantine also INFO;
 //   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
 //     works, but watches learn of a release only at their next look;
 //   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE. A server that

@@ -2,6 +2,8 @@
 -- GETEX without options is a GET that counts as a write, so that a server
 -- refuses it that may not write: no replica, and no primary cut off from the
 -- replicas that it is to have, passes off an old state as the present one.
+-- ARGV: quarantine in ms, which begins when somebody looks (KEYS[2] tells).
+settled(2, ARGV[1])
 local kind, text = 'string', redis.pcall('GETEX', KEYS[1])
 if type(text) == 'table' then
   if not string.find(text.err, 'WRONGTYPE', 1, true) then

@@ -8,19 +8,21 @@ import (
 )
 
 const (
-	counterEnding = ":election-fence" // no record's key has it
+	counterEnding = ":election-fence"  // no record's key has it
+	serverEnding  = ":election-server" // nor this
 	hintPrefix    = "election:"
 )
 
-// A place is where a safe is kept. Both keys are in one slot of a cluster.
+// A place is where a safe is kept. All keys are in one slot of a cluster.
 type place struct {
 	record  string // the key of the record
 	counter string // the key of the last token or revision given out
+	server  string // the key of the server's identity, if there is a quarantine
 	channel string // where writers tell watches to look
 }
 
 // place returns where the safe of a name is kept. Two names never share a key:
-// a record's key has the name verbatim, and a counter's an ending that a record's
+// a record's key has the name verbatim, and the others' an ending that a record's
 // may not have, with either "}" or ":" before it.
 func (s *Store) place(name string) (place, error) {
 	if s.unfit != nil {
@@ -30,14 +32,16 @@ func (s *Store) place(name string) (place, error) {
 		return place{}, fmt.Errorf("rediskv: a safe needs a name: %w", kv.ErrInvalid)
 	}
 	key := s.prefix + name
-	if strings.HasSuffix(key, counterEnding) {
-		return place{}, fmt.Errorf("rediskv: name %q: the ending %q is taken: %w", name, counterEnding, kv.ErrInvalid)
+	for _, ending := range []string{counterEnding, serverEnding} {
+		if strings.HasSuffix(key, ending) {
+			return place{}, fmt.Errorf("rediskv: name %q: the ending %q is taken: %w", name, ending, kv.ErrInvalid)
+		}
 	}
 	stem, ok := neighbour(key)
 	if !ok {
 		return place{}, fmt.Errorf("rediskv: name %q: want every } to close a hash tag, as in {a}: %w", name, kv.ErrInvalid)
 	}
-	return place{record: key, counter: stem + counterEnding, channel: hintPrefix + key}, nil
+	return place{record: key, counter: stem + counterEnding, server: stem + serverEnding, channel: hintPrefix + key}, nil
 }
 
 // neighbour returns the beginning of keys that are in the same slot of a cluster

@@ -44,6 +44,30 @@ local function numbered(text, token, revision)
   return string.sub(text, 1, -2) .. ',"token":' .. token .. ',"revision":' .. revision .. '}'
 end
 
+-- settled reports whether the server has been known at KEYS[n] for so many
+-- milliseconds, or need not be: one that was restarted or promoted since may have
+-- forgotten a record whose owner still trusts it. A server's identity is that of
+-- the process and of the data set: a promotion changes the latter. What is at the
+-- key is the identity, and since when it is known, in microseconds.
+local function settled(n, ms)
+  if tonumber(ms) == 0 then
+    return true
+  end
+  local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
+  local id = string.match(info, 'run_id:(%x+)') .. string.match(info, 'master_replid:(%x+)')
+  local time = redis.call('TIME')
+  local now = time[1] * 1000000 + time[2]
+  local known, since = nil, nil
+  if redis.call('TYPE', KEYS[n]).ok == 'string' then
+    known, since = string.match(redis.call('GET', KEYS[n]), '^(%x+) (%d+)$')
+  end
+  if known ~= id or tonumber(since) > now then
+    redis.call('SET', KEYS[n], id .. ' ' .. string.format('%.0f', now))
+    return false
+  end
+  return now - tonumber(since) >= tonumber(ms) * 1000
+end
+
 -- hint tells the watches to look. It may fail (an ACL forbids the channel): they
 -- look anyway, only later, and the write has happened.
 local function hint(channel)

@@ -24,17 +24,27 @@ type Options struct {
 	// server told nobody: FLUSHALL, say, or another program's DEL while keyspace
 	// events are off; a leader whose record is gone too. Default: 1 s.
 	Backstop time.Duration
+
+	// Quarantine is how long the safes stay closed after the server was
+	// restarted or promoted, counted from when a watch or a create first finds
+	// out. A server that forgot a record then elects nobody while the owner may
+	// still trust it: give the longest TTL in use, and with replicas also
+	// min-replicas-to-write with a min-replicas-max-lag, added to that TTL. The
+	// first election on a server waits for so long too. All candidates need the
+	// same. Default: none.
+	Quarantine time.Duration
 }
 
 const defaultBackstop = time.Second
 
 // Store is a [kv.Store] in Redis. Use [New] to make one.
 type Store struct {
-	client   redis.UniversalClient
-	prefix   string
-	backstop time.Duration
-	hub      *hub
-	unfit    error // why the client cannot be used at all, or nil
+	client     redis.UniversalClient
+	prefix     string
+	backstop   time.Duration
+	quarantine int64 // in ms
+	hub        *hub
+	unfit      error // why the store cannot be used at all, or nil
 }
 
 var _ kv.Store = (*Store)(nil)
@@ -52,6 +62,10 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 		if opts.Backstop > 0 {
 			s.backstop = opts.Backstop
 		}
+		s.quarantine = (opts.Quarantine + time.Millisecond - 1).Milliseconds()
+	}
+	if s.quarantine < 0 {
+		s.unfit = fmt.Errorf("rediskv: a quarantine of %v is negative: %w", opts.Quarantine, kv.ErrInvalid)
 	}
 	if _, ok := client.(*redis.Ring); ok {
 		s.unfit = fmt.Errorf("rediskv: a redis.Ring moves keys to another server when one does not answer; want a single server, Sentinel or Cluster: %w", kv.ErrInvalid)
@@ -73,8 +87,8 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	if err != nil {
 		return kv.Record{}, err
 	}
-	text, err := s.run(ctx, createScript, []string{at.record, at.counter},
-		bare(rec, ttl), ttl.Milliseconds(), at.channel)
+	text, err := s.run(ctx, createScript, []string{at.record, at.counter, at.server},
+		bare(rec, ttl), ttl.Milliseconds(), at.channel, s.quarantine)
 	return written("create", name, text, err, kv.ErrHeld)
 }
 
@@ -158,7 +172,7 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 // look returns what the safe holds and the time that it has left. If it holds
 // nothing, the error is redis.Nil.
 func (s *Store) look(ctx context.Context, at place) (kv.Record, time.Duration, error) {
-	reply, err := s.run(ctx, lookScript, []string{at.record})
+	reply, err := s.run(ctx, lookScript, []string{at.record, at.server}, s.quarantine)
 	if err != nil {
 		return kv.Record{}, 0, err
 	}

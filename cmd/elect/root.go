@@ -44,7 +44,8 @@ may differ in these, as cron and a login may, name one: --store file:///director
 
 Parameters for TLS: cacert, cert, key, servername, insecure-skip-verify. For
 consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
-redis: prefix, sentinel-user.
+redis: prefix, sentinel-user, and quarantine, how long a server that was restarted
+or promoted keeps elections closed: all need the same.
 
 Credentials stand before an @ in the URL (user:password@, for consul token@) or,
 unseen by others on the host, in the environment, as for the stores' own tools:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hashicorp/consul/api"
 
@@ -45,7 +44,7 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 	if err := l.consulTLS(config); err != nil {
 		return nil, err
 	}
-	minTTL, err := l.minTTL()
+	minTTL, err := l.duration("min-ttl")
 	if err != nil {
 		return nil, err
 	}
@@ -91,20 +90,6 @@ func (l *location) consulTLS(config *api.Config) error {
 		return fmt.Errorf("TLS: %w", err)
 	}
 	return nil
-}
-
-// minTTL returns what the URL says of the servers' session_ttl_min, zero if
-// nothing.
-func (l *location) minTTL() (time.Duration, error) {
-	s := l.query.Get("min-ttl")
-	if s == "" {
-		return 0, nil
-	}
-	ttl, err := time.ParseDuration(s)
-	if err != nil || ttl <= 0 {
-		return 0, errors.New(`parameter "min-ttl" is not a duration such as 10s`)
-	}
-	return ttl, nil
 }
 
 // forgetConsul removes a key, unless somebody holds it.

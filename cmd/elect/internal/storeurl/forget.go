@@ -18,11 +18,12 @@ func (s *Store) Forget(name string) error {
 	key := s.prefix + name
 	var err error
 	switch {
-	case s.Redis != nil: // the counter; see the package documentation of rediskv
-		err = errors.Join(
-			s.Redis.Del(ctx, "{"+key+"}:election-fence").Err(),
-			s.Redis.Del(ctx, key+"::election-fence").Err(),
-		)
+	case s.Redis != nil: // see the package documentation of rediskv
+		for _, stem := range []string{"{" + key + "}", key + ":"} {
+			for _, ending := range []string{":election-fence", ":election-server"} {
+				err = errors.Join(err, s.Redis.Del(ctx, stem+ending).Err())
+			}
+		}
 	case s.Consul != nil: // the key, which is left in place
 		err = s.forgetConsul(ctx, key)
 	case s.Dir != "":

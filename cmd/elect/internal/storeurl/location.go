@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A location is what follows the scheme of an URL.
@@ -148,6 +149,19 @@ func (l *location) flag(name string) (bool, error) {
 		return false, fmt.Errorf("parameter %q is neither true nor false", name)
 	}
 	return on, nil
+}
+
+// duration returns the parameter, zero if it is not given.
+func (l *location) duration(name string) (time.Duration, error) {
+	s := l.query.Get(name)
+	if s == "" {
+		return 0, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("parameter %q is not a duration such as 10s", name)
+	}
+	return d, nil
 }
 
 // setting returns the parameter or, if it is not given, the first environment

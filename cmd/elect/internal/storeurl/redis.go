@@ -13,7 +13,7 @@ import (
 
 // redisParams are the URL parameters of Redis besides TLS.
 func redisParams() []string {
-	return []string{"master", "cluster", "sentinel-user", "prefix"}
+	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine"}
 }
 
 func parseRedis(l *location) (func() (*Store, error), error) {
@@ -61,10 +61,14 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 	if options.Password == "" {
 		options.Password = l.env("REDISCLI_AUTH")
 	}
+	quarantine, err := l.duration("quarantine")
+	if err != nil {
+		return nil, err
+	}
 	prefix := l.query.Get("prefix")
 	return func() (*Store, error) {
 		client := redis.NewUniversalClient(options)
-		store := rediskv.New(client, &rediskv.Options{Prefix: prefix})
+		store := rediskv.New(client, &rediskv.Options{Prefix: prefix, Quarantine: quarantine})
 		return &Store{Store: store, Redis: client, closer: client, prefix: prefix}, nil
 	}, nil
 }

@@ -67,7 +67,7 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		tls      = "cacert cert key servername insecure-skip-verify"
 		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls
 		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl"
-		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix"
+		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine"
 		file     = "use file:///directory"
 		portText = "has a port that is not a number from 1 to 65535"
 	)
@@ -104,6 +104,7 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		"consul://h?min-ttl=soon":          `store consul:...: parameter "min-ttl" is not a duration such as 10s; ` + consul,
 		"redis:":                           "store redis:...: no host; " + redis,
 		"redis://h:99999":                  "store redis:...: host 1 " + portText + "; " + redis,
+		"redis://h?quarantine=-1s":         `store redis:...: parameter "quarantine" is not a duration such as 10s; ` + redis,
 		"redis://h/jobs":                   "store redis:...: the path is not the number of a database; prefix is a parameter; " + redis,
 		"redis://a,b":                      "store redis:...: several hosts, but neither cluster=true nor master=name; " + redis,
 		"redis://a?cluster=true&master=m":  "store redis:...: cluster and master exclude each other; " + redis,
