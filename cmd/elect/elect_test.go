@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -33,6 +34,8 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 		defer os.RemoveAll(dir)
+		// A hangup that is ignored (nohup) would be ignored by every child as well.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		elect = filepath.Join(dir, "elect")
 		if out, err := exec.Command("go", "build", "-o", elect, ".").CombinedOutput(); err != nil {
 			panic(fmt.Sprintf("go build: %v\n%s", err, out))
