@@ -4,6 +4,7 @@ package testenv
 
 import (
 	"context"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"time"
@@ -12,16 +13,20 @@ import (
 // A link is one connection through a [Proxy].
 type link struct {
 	proxy  *Proxy
-	lost   [2]bool // by direction: the stream has a hole. Guarded by proxy.mu
-	client net.Conn
+	client *net.TCPConn
 	ctx    context.Context // ends when the link is closed
 	close  context.CancelFunc
+
+	// guarded by proxy.mu
+	seen Connection
+	lost [2]bool // by direction: the stream has a hole
 }
 
 // A chunk is a piece of a stream, or, without data, its end.
 type chunk struct {
 	data []byte
 	read time.Time
+	luck float64 // in [0, 1)
 }
 
 // backlog is how many chunks a link holds back in one direction before it stops
@@ -29,13 +34,29 @@ type chunk struct {
 const backlog = 1024
 
 func newLink(p *Proxy, client net.Conn) *link {
-	l := &link{proxy: p, client: client}
+	l := &link{proxy: p, client: client.(*net.TCPConn), seen: Connection{Opened: time.Now()}}
 	l.ctx, l.close = context.WithCancel(context.Background())
 	return l
 }
 
+// suffer lets the link feel the fault that it has now. The caller holds
+// proxy.mu.
+func (l *link) suffer(f fault) {
+	switch {
+	case f.resets:
+		// Closed like this, it is reset. An error means that it has ended.
+		_ = l.client.SetLinger(0)
+		l.close()
+	case !l.survives(f):
+		l.close()
+	case f.ends && !l.lost[reply]:
+		l.lost[reply] = true
+		_ = l.client.CloseWrite() // an error means that it has ended
+	}
+}
+
 // survives reports whether the link can go on under f: not if something would
-// pass in a direction that has lost something. The caller holds proxy.mu.
+// pass in a direction that has lost something.
 func (l *link) survives(f fault) bool {
 	if f.cut {
 		return false
@@ -55,7 +76,7 @@ func (l *link) run() {
 	server, err := new(net.Dialer).DialContext(l.ctx, "tcp", l.proxy.upstream)
 	if err != nil {
 		// The news that the server is down travels like a reply.
-		if !l.wait(reply, time.Now()) {
+		if l.wait(reply, chunk{read: time.Now()}, time.Time{}) < 0 {
 			<-l.ctx.Done()
 		}
 		return
@@ -81,6 +102,7 @@ func (l *link) forward(d direction, to, from net.Conn) {
 	defer reader.Wait()
 	reader.Go(func() { l.read(from, chunks) })
 
+	var sent time.Time
 	for {
 		var c chunk
 		select {
@@ -88,17 +110,55 @@ func (l *link) forward(d direction, to, from net.Conn) {
 		case <-l.ctx.Done():
 			return
 		}
-		if !l.wait(d, c.read) {
-			continue
+		if d == request && c.data != nil {
+			l.meet(c.data)
 		}
-		if err := c.write(to); err != nil {
-			l.close()
-			return
-		}
-		if c.data == nil {
-			return
+		for end := c.data == nil; end || len(c.data) > 0; sent = time.Now() {
+			n := l.wait(d, c, sent)
+			if n < 0 {
+				break
+			}
+			if err := c.write(to, n); err != nil {
+				l.close()
+				return
+			}
+			if end {
+				return
+			}
+			c.data = c.data[n:]
 		}
 	}
+}
+
+// meet does with a request what is to be done before it is forwarded.
+func (l *link) meet(data []byte) {
+	if onRequest := l.proxy.meet(l, data); onRequest != nil {
+		onRequest(data)
+	}
+	if !l.proxy.repeats(l, data) {
+		return
+	}
+	if err := l.repeat(data); err != nil && l.ctx.Err() == nil {
+		l.proxy.t.Errorf("testenv: proxy to %s: replay: %v", l.proxy.upstream, err)
+	}
+}
+
+// repeat sends a request on a connection of its own, and waits until the server
+// has answered.
+func (l *link) repeat(data []byte) error {
+	ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)
+	defer cancel()
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", l.proxy.upstream)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := conn.Write(data); err != nil {
+		return err
+	}
+	_, err = conn.Read(make([]byte, 1))
+	return err
 }
 
 // read sends what comes from one side, and the end of the stream, to chunks.
@@ -106,7 +166,7 @@ func (l *link) read(from net.Conn, chunks chan<- chunk) {
 	for {
 		data := make([]byte, 16<<10)
 		n, err := from.Read(data)
-		if n > 0 && !l.send(chunks, chunk{data: data[:n], read: time.Now()}) {
+		if n > 0 && !l.send(chunks, chunk{data: data[:n], read: time.Now(), luck: rand.Float64()}) {
 			return
 		}
 		if err != nil {
@@ -125,35 +185,33 @@ func (l *link) send(chunks chan<- chunk, c chunk) bool {
 	}
 }
 
-// wait holds back what was read at a time, as long as the fault says. It reports
-// false if that is not to be forwarded.
-func (l *link) wait(d direction, read time.Time) bool {
+// wait holds back a chunk as long as the fault says, if the piece before was
+// sent at the given time. It returns how many bytes may pass, or a negative
+// number if the chunk is not to be forwarded.
+func (l *link) wait(d direction, c chunk, sent time.Time) int {
 	for {
-		drop, rest, changed := l.proxy.judge(l, d, read)
-		if drop {
-			return false
+		v := l.proxy.judge(l, d, c, sent)
+		if v.drop || l.ctx.Err() != nil {
+			return -1
 		}
-		if rest <= 0 {
-			return l.ctx.Err() == nil
+		if v.wait <= 0 {
+			return v.piece
 		}
-		timer := time.NewTimer(rest)
+		timer := time.NewTimer(v.wait)
 		select {
 		case <-timer.C:
-		case <-changed:
+		case <-v.changed:
 		case <-l.ctx.Done():
 		}
 		timer.Stop()
-		if l.ctx.Err() != nil {
-			return false
-		}
 	}
 }
 
-// write forwards the chunk.
-func (c chunk) write(to net.Conn) error {
+// write forwards n bytes of the chunk, or the end of the stream.
+func (c chunk) write(to net.Conn, n int) error {
 	if c.data == nil {
 		return to.(*net.TCPConn).CloseWrite()
 	}
-	_, err := to.Write(c.data)
+	_, err := to.Write(c.data[:n])
 	return err
 }

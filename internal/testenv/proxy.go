@@ -6,14 +6,13 @@ import (
 	"net"
 	"sync"
 	"testing"
-	"time"
 )
 
 // A Proxy stands between clients and one server, and breaks the network on
-// demand. It has one fault at a time: each of Cut, BlackHole, DropReplies,
-// DropRequests, Delay and Heal takes the place of the one before. A fault
-// applies to the connections that exist and to new ones, and to all bytes that
-// are sent after the call has returned.
+// demand. It has one fault at a time: each call that makes a fault, or Heal,
+// takes the place of the one before. A fault applies to the connections that
+// exist and to new ones, unless Affect says to which, and to all bytes that are
+// sent after the call has returned.
 //
 // What a fault swallows is not made up for. As soon as bytes would pass again
 // in a direction in which some were lost, or the end of the stream was, the
@@ -27,28 +26,16 @@ type Proxy struct {
 	port     *port
 	wg       sync.WaitGroup // accept loops and links
 
-	mu       sync.Mutex
-	fault    fault
-	changed  chan struct{} // closed when fault changes
-	listener net.Listener  // nil while cut
-	links    map[*link]struct{}
-	ended    bool
+	mu        sync.Mutex
+	fault     fault
+	affects   func(Connection) bool // nil for all
+	onRequest func([]byte)          // nil for nothing
+	changed   chan struct{}         // closed when fault or affects change
+	held      chan struct{}         // closed when a reply is held back by the fault
+	listener  net.Listener          // nil while cut
+	links     map[*link]struct{}
+	ended     bool
 }
-
-// A fault is what is wrong with the network. The zero fault is none.
-type fault struct {
-	cut   bool
-	drops [2]bool // by direction
-	delay time.Duration
-}
-
-// A direction is one of the two in which bytes go.
-type direction int
-
-const (
-	request direction = iota // from the client to the server
-	reply                    // from the server to the client
-)
 
 // NewProxy starts a proxy in front of upstream, host:port. It ends with the
 // test, and all its connections do.
@@ -63,6 +50,7 @@ func NewProxy(t testing.TB, upstream string) *Proxy {
 		upstream: upstream,
 		port:     port,
 		changed:  make(chan struct{}),
+		held:     make(chan struct{}),
 		links:    make(map[*link]struct{}),
 	}
 	t.Cleanup(p.end)
@@ -73,68 +61,6 @@ func NewProxy(t testing.TB, upstream string) *Proxy {
 // Addr returns the address at which the proxy listens, as host:port. It stays
 // the same, whatever the fault.
 func (p *Proxy) Addr() string { return p.port.addr() }
-
-// Cut closes all connections and refuses new ones.
-func (p *Proxy) Cut() { p.t.Helper(); p.set(fault{cut: true}) }
-
-// BlackHole accepts connections and forwards nothing, neither bytes nor the end
-// of a connection, either way.
-func (p *Proxy) BlackHole() {
-	p.t.Helper()
-	p.set(fault{drops: [2]bool{request: true, reply: true}})
-}
-
-// DropReplies lets requests pass and loses what the server sends.
-func (p *Proxy) DropReplies() { p.t.Helper(); p.set(fault{drops: [2]bool{reply: true}}) }
-
-// DropRequests loses what the client sends and lets replies pass: the ones on
-// their way, and what the server sends unasked.
-func (p *Proxy) DropRequests() { p.t.Helper(); p.set(fault{drops: [2]bool{request: true}}) }
-
-// Delay holds everything back for d, in each direction: a round trip takes 2d
-// longer.
-func (p *Proxy) Delay(d time.Duration) { p.t.Helper(); p.set(fault{delay: d}) }
-
-// Heal ends every fault.
-func (p *Proxy) Heal() { p.t.Helper(); p.set(fault{}) }
-
-// set puts f in the place of the present fault.
-func (p *Proxy) set(f fault) {
-	p.t.Helper()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
-		return
-	}
-	if err := p.setLocked(f); err != nil {
-		p.t.Errorf("testenv: proxy to %s: %v", p.upstream, err)
-	}
-}
-
-func (p *Proxy) setLocked(f fault) error {
-	p.fault = f
-	close(p.changed)
-	p.changed = make(chan struct{})
-	for l := range p.links {
-		if !l.survives(f) {
-			l.close()
-		}
-	}
-	switch {
-	case f.cut && p.listener != nil:
-		err := p.listener.Close()
-		p.listener = nil
-		return err
-	case !f.cut && p.listener == nil:
-		listener, err := net.Listen("tcp4", p.Addr())
-		if err != nil {
-			return err
-		}
-		p.listener = listener
-		p.wg.Go(func() { p.accept(listener) })
-	}
-	return nil
-}
 
 // end closes everything and waits until it is gone.
 func (p *Proxy) end() {
@@ -174,6 +100,7 @@ func (p *Proxy) add(l *link, listener net.Listener) bool {
 		return false
 	}
 	p.links[l] = struct{}{}
+	l.suffer(p.faultOf(l))
 	return true
 }
 
@@ -181,17 +108,4 @@ func (p *Proxy) remove(l *link) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.links, l)
-}
-
-// judge says what becomes now of something that l read at a time in direction
-// d: whether it is dropped, which l then remembers, or else how long it has to
-// wait. The channel tells when to ask again.
-func (p *Proxy) judge(l *link, d direction, read time.Time) (drop bool, wait time.Duration, changed <-chan struct{}) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fault.drops[d] {
-		l.lost[d] = true
-		return true, 0, nil
-	}
-	return false, time.Until(read.Add(p.fault.delay)), p.changed
 }

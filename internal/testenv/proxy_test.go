@@ -173,8 +173,9 @@ func TestProxyLeavesNothingBehind(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	addr := echoServer(t)
 	p := testenv.NewProxy(t, addr)
-	faults := []func(){p.Cut, p.BlackHole, p.DropReplies, p.DropRequests, p.Heal,
-		func() { p.Delay(time.Minute) }}
+	faults := []func(){p.Cut, p.BlackHole, p.DropReplies, p.DropRequests, p.Heal, p.Reset, p.HalfClose,
+		func() { p.Delay(time.Minute) }, func() { p.Trickle(1, time.Minute) },
+		func() { p.Replay(func([]byte) bool { return true }) }}
 
 	var wg sync.WaitGroup
 	for range 8 {
