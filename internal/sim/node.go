@@ -1,0 +1,221 @@
+package sim
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/kv"
+)
+
+// A Node is a candidate's process on its host.
+type Node struct {
+	w     *World
+	link  *link
+	Index int
+	Name  string
+	Plan  NodePlan
+	Clock Clock
+	Store kv.Store // its view of the store, which notes what it asks
+
+	mu      sync.Mutex
+	term    Term
+	token   uint64
+	until   time.Duration // the trust that was noted last, in true time
+	leaves  time.Duration // when it gives the term up by itself
+	stopped bool          // the term's end was noted
+	terms   uint64
+}
+
+// A Term is what a candidate under test holds while it leads.
+type Term interface {
+	Token() uint64
+	// Err returns nil while the candidate trusts its lease at this moment.
+	Err() error
+	// Trusted returns until which true time it does so, as things are.
+	Trusted() time.Duration
+	// Proclaim publishes a value.
+	Proclaim(ctx context.Context, value string) error
+	// Quit ends the term before the work has returned; it does nothing where an
+	// engine cannot do that.
+	Quit()
+}
+
+func newNode(w *World, index int, plan NodePlan) *Node {
+	n := &Node{w: w, Index: index, Name: string(rune('a' + index)), Plan: plan}
+	n.Clock = Clock{Rate: plan.Rate, Deaf: plan.Deaf}
+	for _, f := range w.Faults {
+		if f.Kind == Suspend && f.Who == index {
+			n.Clock.Sleeps = append(n.Clock.Sleeps, f.Window)
+		}
+	}
+	n.link = newLink(n)
+	n.Store = history.Observe(n.link, n.note)
+	return n
+}
+
+// note notes what the candidate asks of the store, and looks at what it makes of
+// the answers.
+func (n *Node) note(e history.Event) {
+	e.Who = n.Name
+	n.w.Note(e)
+	if e.Kind == history.Answered && e.Op == opRefresh && e.Result == history.OK {
+		time.AfterFunc(1, n.look) // when it has taken the answer in
+	}
+}
+
+// look notes that the term is trusted longer than before, if it is.
+func (n *Node) look() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.term == nil || n.stopped {
+		return
+	}
+	if until := n.term.Trusted(); until > n.until {
+		n.until = until
+		n.w.Note(history.Event{Who: n.Name, Kind: history.Extended, Token: n.token, Until: until})
+	}
+}
+
+// Now returns the true time since the beginning of the world.
+func (n *Node) Now() time.Duration { return n.w.Now() }
+
+// Jitter returns a duration in [0, most) that the seed decides.
+func (n *Node) Jitter(most time.Duration) time.Duration {
+	return n.w.below(most, rollJitter, uint64(n.Index), uint64(n.w.Now()))
+}
+
+// Healthy is the candidate's health check.
+func (n *Node) Healthy(context.Context) error {
+	if _, ill := n.w.active(n.w.Now(), n.Index, Ill); ill {
+		return errIll
+	}
+	return nil
+}
+
+// StandStill returns at once, or when the candidate's process goes on if it
+// stands still at this time.
+func (n *Node) StandStill() {
+	for {
+		now := n.w.Now()
+		f, still := n.w.active(now, n.Index, Freeze, Suspend)
+		if !still {
+			return
+		}
+		time.Sleep(f.To - now + time.Duration(n.Index))
+	}
+}
+
+// Lead is the work of a leader: it notes that it was elected, works until ctx
+// ends or it has had enough, and returns when it has stopped.
+func (n *Node) Lead(ctx context.Context, term Term) error {
+	n.Begin(term)
+	n.Work(ctx, term)
+	n.Finish(term, context.Cause(ctx))
+	return nil
+}
+
+// Begin notes that the candidate was elected and is told to work, and asks
+// everybody else who leads whether they still think so.
+func (n *Node) Begin(term Term) {
+	n.mu.Lock()
+	n.terms++
+	n.term, n.token, n.stopped = term, term.Token(), false
+	n.until = term.Trusted()
+	n.leaves = never
+	if dwell := n.Plan.Dwell; dwell > 0 {
+		n.leaves = n.w.Now() + n.w.TTL/20 + n.w.below(dwell, rollDwell, uint64(n.Index), n.terms)
+	}
+	n.w.Note(history.Event{Who: n.Name, Kind: history.Elected, Token: n.token, Until: n.until})
+	n.w.Note(history.Event{Who: n.Name, Kind: history.Started, Token: n.token})
+	n.mu.Unlock()
+	n.w.ask(n)
+}
+
+// asked notes that the candidate thinks that it leads, if it does.
+func (n *Node) asked() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.term != nil && !n.stopped && n.term.Err() == nil {
+		n.w.Note(history.Event{Who: n.Name, Kind: history.Worked, Token: n.token})
+	}
+}
+
+// Work works in steps, and asks before each of them whether it may.
+func (n *Node) Work(ctx context.Context, term Term) {
+	step := time.NewTimer(n.step())
+	defer step.Stop()
+	for {
+		n.StandStill()
+		now := n.w.Now()
+		if ctx.Err() != nil || term.Err() != nil {
+			return
+		}
+		n.w.Note(history.Event{Who: n.Name, Kind: history.Worked, Token: term.Token()})
+		n.write(term)
+		if now >= n.leaves {
+			return
+		}
+		if n.w.chance(5, rollWork, uint64(n.Index), uint64(now)) {
+			_ = term.Proclaim(ctx, "busy")
+		}
+		step.Reset(min(n.step(), max(n.leaves-n.w.Now(), 1)))
+		select {
+		case <-ctx.Done():
+		case <-step.C:
+		}
+	}
+}
+
+func (n *Node) step() time.Duration {
+	return n.w.TTL/7 + n.w.below(n.w.TTL/3, rollWork, uint64(n.Index), uint64(n.w.Now()), 1)
+}
+
+// write writes to the resource that the leader's work is about. Between the
+// question whether it leads and the write's arrival any time may pass.
+func (n *Node) write(term Term) {
+	token := term.Token()
+	time.AfterFunc(1+n.link.delay(rollWork, "write"), func() { n.w.fence.take(n, token) })
+}
+
+// Finish notes the term's end and stops the work, which may take a while: it is
+// the leader's as long as the lease is kept.
+func (n *Node) Finish(term Term, cause error) {
+	if n.Plan.Style != ByCampaign && n.w.chance(50, rollLag, uint64(n.Index), n.terms) {
+		term.Quit()
+	}
+	ended := term.Err()
+	if ended != nil {
+		n.end(ended)
+	}
+	time.Sleep(n.lag())
+	n.StandStill()
+	if ended == nil {
+		n.look()
+		if cause == nil {
+			cause = errLeaves
+		}
+		n.end(cause)
+	}
+	n.w.Note(history.Event{Who: n.Name, Kind: history.Finished, Token: term.Token()})
+	n.mu.Lock()
+	n.term = nil
+	n.mu.Unlock()
+}
+
+// end notes the end of the term.
+func (n *Node) end(cause error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stopped = true
+	n.w.Note(history.Event{Who: n.Name, Kind: history.Ended, Token: n.token, Text: cause.Error()})
+}
+
+// lag returns how long the work takes to stop: often no time at all.
+func (n *Node) lag() time.Duration {
+	if n.w.chance(50, rollLag, uint64(n.Index), n.terms, 1) {
+		return 0
+	}
+	return n.w.below(n.Plan.Lag+1, rollLag, uint64(n.Index), n.terms, 2)
+}

@@ -1,0 +1,212 @@
+package sim
+
+import (
+	"encoding/json"
+	"math/bits"
+	"slices"
+	"time"
+)
+
+// A Schedule is one run of the world, as plain data: all that is not said here
+// follows from the seed.
+type Schedule struct {
+	Seed    uint64        // of delays, losses, jitter and dwell times
+	TTL     time.Duration // that candidates ask for
+	Margin  time.Duration // zero means the engine's default
+	Horizon time.Duration // when all candidates are told to leave
+	Delay   time.Duration // at most, of a message one way, if nothing is wrong
+	// Unfenced is set if the resource takes writes under any token.
+	Unfenced bool
+	Store    StorePlan
+	Nodes    []NodePlan
+	Faults   []Fault
+}
+
+// A StorePlan says what kind of store it is.
+type StorePlan struct {
+	Expiry Expiry
+	Rate   PPM           // of its clock
+	Least  time.Duration // the shortest TTL that it grants
+	Lazy   time.Duration // how much longer than granted a record may live
+}
+
+// Expiry is who judges that a record has expired.
+type Expiry string
+
+// ByStore is expiry by the store's own clock.
+const ByStore Expiry = ""
+
+// A NodePlan says what kind of candidate it is.
+type NodePlan struct {
+	Style Style
+	Rate  PPM           // of its host's clocks
+	Dwell time.Duration // at most, until it gives a term up by itself; zero means never
+	Lag   time.Duration // at most, from the end of a term until its work has stopped
+	Deaf  bool          // its host has no clock that counts suspends
+}
+
+// A Style is how a program uses the engine.
+type Style string
+
+// The styles.
+const (
+	ByRun       Style = "run"
+	ByCallbacks Style = "callbacks"
+	ByCampaign  Style = "campaign"
+)
+
+// A Fault is something that goes wrong from From to To.
+type Fault struct {
+	Kind Kind
+	Who  int // index of the candidate; Everybody
+	Window
+	Size   time.Duration // of delays and pauses
+	Chance int           // in percent, of losses and duplicates
+	Op     string        // of pauses at one call
+}
+
+// Everybody is the Who of a fault that concerns all.
+const Everybody = -1
+
+// A Kind is what goes wrong.
+type Kind string
+
+// What may go wrong with a candidate's network.
+const (
+	Delay       Kind = "delay"        // each message takes up to Size longer
+	Lose        Kind = "lose"         // messages are lost with Chance, either way
+	Duplicate   Kind = "duplicate"    // requests arrive again with Chance, up to Size later
+	CutRequests Kind = "cut requests" // nothing gets to the store
+	CutReplies  Kind = "cut replies"  // nothing comes back from it
+)
+
+// What may go wrong with a candidate.
+const (
+	Freeze      Kind = "freeze"       // it stands still at every store call and step of work
+	Suspend     Kind = "suspend"      // the same, and its monotonic clock stands still
+	PauseBefore Kind = "pause before" // it stands still for Size before its next Op is sent
+	PauseAfter  Kind = "pause after"  // it stands still for Size after the answer to its next Op
+	LoseReply   Kind = "lose reply"   // the answer to its next Op is lost
+	Away        Kind = "away"         // it is told to leave, and comes back
+	Crash       Kind = "crash"        // the same, and nothing that it sends or is sent arrives
+	Ill         Kind = "ill"          // its health check fails
+)
+
+// What may go wrong with the store.
+const (
+	Restart Kind = "restart" // it answers nothing, and breaks its watches
+	Anew    Kind = "anew"    // the same, and all records live anew afterwards
+	Foreign Kind = "foreign" // somebody else waits for the safe, and then holds it
+	Remove  Kind = "remove"  // an operator deletes the record
+)
+
+// String returns the schedule as JSON, which [Parse] reads.
+func (s Schedule) String() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// Parse returns the schedule that text is of.
+func Parse(text string) (s Schedule, err error) {
+	err = json.Unmarshal([]byte(text), &s)
+	return s, err
+}
+
+// active returns the first fault of some kinds that a candidate suffers at a
+// time.
+func (s Schedule) active(at time.Duration, who int, kinds ...Kind) (f Fault, found bool) {
+	for _, f := range s.Faults {
+		if f.From <= at && at < f.To && (f.Who == who || f.Who == Everybody) && slices.Contains(kinds, f.Kind) {
+			return f, true
+		}
+	}
+	return Fault{}, false
+}
+
+// Life returns how long the store keeps a dead candidate's record, on its clock.
+func (s Schedule) Life() time.Duration { return s.Store.grant(s.TTL) + s.Store.Lazy }
+
+// grant returns the TTL that the store gives to who asks for ttl.
+func (p StorePlan) grant(ttl time.Duration) time.Duration { return max(ttl, p.Least) }
+
+// Bound returns within what time of the last fault somebody leads: the life of a
+// record that is written by the last message on its way, by a slow clock; the
+// work of one that must stop first; and a few pauses between tries of candidates
+// whom the store does not tell of the vacancy.
+func (s Schedule) Bound() time.Duration {
+	lag, late := time.Duration(0), s.Delay
+	for _, n := range s.Nodes {
+		lag = max(lag, n.Lag)
+	}
+	for _, f := range s.Faults {
+		if f.Kind == Delay || f.Kind == Duplicate {
+			late = max(late, s.Delay+2*f.Size)
+		}
+	}
+	life := s.Life()
+	return life + life/50 + late + lag + 2*s.TTL + 10*s.Delay
+}
+
+// Calm returns when nothing is wrong for longer than Bound: each window begins
+// with the end of a fault.
+func (s Schedule) Calm() []Window {
+	calm := []Window{}
+	for _, f := range s.Faults {
+		w := Window{f.End(), s.Horizon}
+		for _, other := range s.Faults {
+			switch {
+			case other.From >= w.From:
+				w.To = min(w.To, other.From)
+			case other.End() > w.From:
+				w.To = w.From // it goes on
+			}
+		}
+		if w.To-w.From > s.Bound() && !slices.Contains(calm, w) {
+			calm = append(calm, w)
+		}
+	}
+	return calm
+}
+
+// End returns when the fault is over.
+func (f Fault) End() time.Duration {
+	if f.Kind == PauseBefore || f.Kind == PauseAfter {
+		return f.To + f.Size
+	}
+	return f.To
+}
+
+// roll returns a number that the seed decides for some keys: the same for the
+// same keys, whatever else happens in the world.
+func (s Schedule) roll(keys ...uint64) uint64 {
+	h := s.Seed
+	for _, key := range keys {
+		h = mix(h ^ mix(key+0x9e3779b97f4a7c15))
+	}
+	return h
+}
+
+// below returns a duration in [0, n) that the seed decides.
+func (s Schedule) below(n time.Duration, keys ...uint64) time.Duration {
+	if n <= 0 {
+		return 0
+	}
+	hi, _ := bits.Mul64(s.roll(keys...), uint64(n))
+	return time.Duration(hi)
+}
+
+// chance reports whether something happens that happens with so many percent.
+func (s Schedule) chance(percent int, keys ...uint64) bool {
+	return int(s.roll(keys...)%100) < percent
+}
+
+// mix is the finalizer of splitmix64: every bit of x changes every bit of the
+// result.
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

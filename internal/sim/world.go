@@ -1,0 +1,179 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/internal/history"
+)
+
+// A World is one run of a schedule.
+type World struct {
+	Schedule
+	born  time.Time
+	store *store
+	fence fence
+	nodes []*Node
+	ready func(*Node) Engine
+
+	mu      sync.Mutex
+	history history.History
+}
+
+// An Engine campaigns as a node, and has it lead, until ctx ends or the node
+// gives up a term.
+type Engine func(ctx context.Context) error
+
+var (
+	errIll    = errors.New("sim: ill")
+	errLeaves = errors.New("sim: had enough")
+	errAway   = errors.New("sim: told to leave")
+)
+
+// Run runs a schedule in the calling goroutine's testing/synctest bubble, and
+// returns what happened. ready makes each candidate's engine.
+func Run(s Schedule, ready func(*Node) Engine) history.History {
+	w := &World{Schedule: s, born: time.Now(), ready: ready}
+	w.fence = fence{w: w}
+	w.store = newStore(w)
+	w.history.About = history.About{
+		Title: "simulation", Seed: s.Seed, TTL: s.TTL, Margin: s.Margin, Life: s.Life(), Requests: most,
+	}
+	for i, plan := range s.Nodes {
+		w.nodes = append(w.nodes, newNode(w, i, plan))
+		w.history.Drift = max(w.history.Drift, float64(max(plan.Rate, -plan.Rate))/1e6)
+	}
+	for _, f := range s.Faults {
+		w.arrange(f)
+	}
+	for _, calm := range s.Calm() {
+		time.AfterFunc(calm.From, func() { w.due(calm) })
+	}
+	var lives sync.WaitGroup
+	for i, n := range w.nodes {
+		lives.Go(func() {
+			time.Sleep(time.Duration(i)*s.TTL/50 + time.Duration(i+1))
+			w.live(n)
+		})
+	}
+	lives.Wait()
+	w.history.Sort()
+	return w.history
+}
+
+// most is how many requests a candidate may send within a TTL: see the tests
+// for what it takes when all goes wrong.
+const most = 100
+
+// Now returns the true time since the beginning of the world.
+func (w *World) Now() time.Duration { return time.Since(w.born) }
+
+// Note notes an event that happens now.
+func (w *World) Note(e history.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e.At = w.Now()
+	w.history.Events = append(w.history.Events, e)
+}
+
+// live lets a candidate campaign and lead until the end, but for the times at
+// which it is away.
+func (w *World) live(n *Node) {
+	for w.Now() < w.Horizon {
+		if f, away := w.active(w.Now(), n.Index, Away, Crash); away {
+			time.Sleep(f.To - w.Now() + time.Duration(n.Index))
+			continue
+		}
+		w.stand(n)
+		time.Sleep(w.TTL/50 + time.Duration(n.Index))
+	}
+}
+
+// stand runs a candidate's engine once: until it gives up a term, or has to
+// leave.
+func (w *World) stand(n *Node) {
+	leave := w.Horizon
+	for _, f := range w.Faults {
+		if (f.Kind == Away || f.Kind == Crash) && (f.Who == n.Index || f.Who == Everybody) && f.From > w.Now() {
+			leave = min(leave, f.From)
+		}
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	timer := time.AfterFunc(leave-w.Now()+time.Duration(n.Index), func() { cancel(errAway) })
+	defer timer.Stop()
+	w.Note(history.Event{Who: n.Name, Kind: history.Ready})
+	_ = w.ready(n)(ctx)
+	w.Note(history.Event{Who: n.Name, Kind: history.Left, Count: int(n.link.open.Load()), Text: "calls of the store"})
+}
+
+// ask asks all leaders but one whether they lead. It does so in half of the
+// schedules: to be asked tells a leader the time, which must not be needed.
+func (w *World) ask(but *Node) {
+	if w.chance(50, rollAsk) {
+		return
+	}
+	for _, n := range w.nodes {
+		if n != but {
+			n.asked()
+		}
+	}
+}
+
+// promise notes that somebody must lead soon, if nothing is wrong by then.
+func (w *World) promise(who, text string, within time.Duration) {
+	now := w.Now()
+	for _, f := range w.Faults {
+		if f.From < now+within && f.End() > now && f.Kind != LoseReply {
+			return
+		}
+	}
+	w.Note(history.Event{Kind: history.Due, Within: within, Text: fmt.Sprintf("%s of %s", text, who)})
+}
+
+// due notes that somebody must lead soon after the last fault, and that whoever
+// does then goes on leading as long as all is well.
+func (w *World) due(calm Window) {
+	w.Note(history.Event{Kind: history.Due, Within: w.Bound(), Text: "all was well again"})
+	time.Sleep(w.Bound())
+	for _, n := range w.nodes {
+		n.keep(calm.To)
+	}
+}
+
+// keep notes that a leader must go on leading until it gives up by itself.
+func (n *Node) keep(until time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if now := n.w.Now(); n.term != nil && !n.stopped && n.term.Err() == nil && n.leaves > now {
+		n.w.Note(history.Event{Who: n.Name, Kind: history.Keep, Token: n.token, Within: min(until, n.leaves) - now})
+	}
+}
+
+// arrange sets when a fault begins and ends.
+func (w *World) arrange(f Fault) {
+	who := ""
+	if f.Who != Everybody {
+		who = w.nodes[f.Who].Name
+	}
+	at := func(at time.Duration, do func()) { time.AfterFunc(at, do) }
+	from, to := history.Fault, history.Healed
+	switch f.Kind {
+	case Freeze, Suspend:
+		from, to = history.Stopped, history.Woken
+	case Restart, Anew:
+		at(f.From, func() { w.store.stop(f.Kind == Anew) })
+		at(f.To, func() { w.store.start(f.Kind == Anew) })
+	case Foreign:
+		at(f.From, w.store.enqueue)
+		at(f.To, w.store.dequeue)
+	case Remove:
+		at(f.From, w.store.remove)
+	case Delay, Lose, Duplicate, CutRequests, CutReplies, PauseBefore, PauseAfter, LoseReply, Away, Crash, Ill:
+	}
+	at(f.From, func() { w.Note(history.Event{Who: who, Kind: from, Text: string(f.Kind)}) })
+	at(f.To, func() { w.Note(history.Event{Who: who, Kind: to, Text: string(f.Kind)}) })
+}

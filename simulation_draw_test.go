@@ -1,0 +1,121 @@
+package election_test
+
+import (
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/electkv/election/internal/sim"
+)
+
+// What schedules are drawn from. Shrinking moves to what comes first.
+var (
+	simTTLs   = []time.Duration{10 * time.Second, 15 * time.Second, 3 * time.Second, time.Second}
+	simStyles = []sim.Style{sim.ByRun, sim.ByRun, sim.ByCallbacks, sim.ByCampaign}
+	simKinds  = []sim.Kind{
+		sim.Delay, sim.Lose, sim.Duplicate, sim.CutRequests, sim.CutReplies,
+		sim.Freeze, sim.Suspend, sim.PauseBefore, sim.PauseAfter, sim.LoseReply,
+		sim.Away, sim.Crash, sim.Ill, sim.Restart, sim.Anew, sim.Foreign, sim.Remove,
+	}
+	simOps = []string{"refresh", "create", "delete", "get", "swap"}
+)
+
+// simRho is how far any clock's rate is from true, in millionths: the engine's
+// own assumption.
+const simRho = 10_000
+
+// drawSchedule draws a store, a few candidates and a dozen faults.
+func drawSchedule(t *rapid.T) sim.Schedule {
+	ttl := rapid.SampledFrom(simTTLs).Draw(t, "ttl")
+	s := sim.Schedule{
+		Seed:    rapid.Uint64().Draw(t, "seed"),
+		TTL:     ttl,
+		Horizon: 70 * ttl,
+		Delay:   between(t, "delay", 0, ttl/100) + 1,
+		Store: sim.StorePlan{
+			Rate: rate(t),
+			Lazy: rapid.SampledFrom([]time.Duration{0, ttl / 50, ttl}).Draw(t, "lazy"),
+		},
+	}
+	if rapid.IntRange(0, 3).Draw(t, "least") == 3 {
+		s.Store.Least = ttl * 3 / 2
+	}
+	for range rapid.IntRange(2, 4).Draw(t, "nodes") {
+		s.Nodes = append(s.Nodes, sim.NodePlan{
+			Style: rapid.SampledFrom(simStyles).Draw(t, "style"),
+			Rate:  rate(t),
+			Dwell: rapid.SampledFrom([]time.Duration{0, ttl / 2, ttl, 4 * ttl}).Draw(t, "dwell"),
+			Lag:   rapid.SampledFrom([]time.Duration{0, ttl / 100, ttl / 2, 2 * ttl}).Draw(t, "lag"),
+		})
+	}
+	last := s.Horizon - 2*s.Bound()
+	for range rapid.IntRange(0, 12).Draw(t, "faults") {
+		s.Faults = append(s.Faults, drawFault(t, s, last))
+	}
+	return settle(s)
+}
+
+func drawFault(t *rapid.T, s sim.Schedule, last time.Duration) sim.Fault {
+	from := between(t, "from", 0, last-4*s.TTL)
+	f := sim.Fault{
+		Kind:   rapid.SampledFrom(simKinds).Draw(t, "kind"),
+		Who:    rapid.IntRange(0, len(s.Nodes)-1).Draw(t, "who"),
+		Window: sim.Window{From: from, To: from + 1 + between(t, "lasts", 0, 3*s.TTL)},
+	}
+	switch f.Kind {
+	case sim.Delay:
+		f.Size = between(t, "size", 0, s.TTL)
+	case sim.Lose:
+		f.Chance = rapid.IntRange(5, 60).Draw(t, "chance")
+	case sim.Duplicate:
+		f.Size, f.Chance = between(t, "size", 0, 2*s.TTL), rapid.IntRange(10, 100).Draw(t, "chance")
+	case sim.PauseBefore, sim.PauseAfter:
+		f.Size, f.Op = between(t, "size", 0, 2*s.TTL), rapid.SampledFrom(simOps).Draw(t, "op")
+	case sim.LoseReply:
+		f.Op = rapid.SampledFrom(simOps).Draw(t, "op")
+	case sim.Restart, sim.Anew, sim.Foreign, sim.Remove:
+		f.Who = sim.Everybody
+	case sim.CutRequests, sim.CutReplies, sim.Freeze, sim.Suspend, sim.Away, sim.Crash, sim.Ill:
+	}
+	if (f.Kind == sim.Delay || f.Kind == sim.Lose || f.Kind == sim.CutReplies) && rapid.IntRange(0, 3).Draw(t, "all") == 3 {
+		f.Who = sim.Everybody
+	}
+	return f
+}
+
+// settle leaves out what a world cannot do twice at once: suspend a host that is
+// suspended, stop a store that is down.
+func settle(s sim.Schedule) sim.Schedule {
+	kept := []sim.Fault{}
+	for _, f := range s.Faults {
+		clash := false
+		for _, other := range kept {
+			clash = clash || group(f.Kind) == group(other.Kind) && f.Who == other.Who && f.From <= other.To && other.From <= f.To
+		}
+		if !clash {
+			kept = append(kept, f)
+		}
+	}
+	s.Faults = kept
+	return s
+}
+
+func group(k sim.Kind) sim.Kind {
+	switch k {
+	case sim.Anew:
+		return sim.Restart
+	case sim.Suspend:
+		return sim.Freeze
+	case sim.Away:
+		return sim.Crash
+	}
+	return k
+}
+
+func rate(t *rapid.T) sim.PPM {
+	return sim.PPM(rapid.SampledFrom([]int{0, -simRho, simRho, -simRho / 3, simRho / 7}).Draw(t, "rate"))
+}
+
+func between(t *rapid.T, label string, from, to time.Duration) time.Duration {
+	return time.Duration(rapid.Int64Range(int64(from), int64(max(from, to))).Draw(t, label))
+}

@@ -1,0 +1,96 @@
+package election_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/internal/sim"
+	"github.com/electkv/election/kv"
+)
+
+// A view is what a node's engine gets to see of its store. The engine itself
+// sees it as it is; planted bugs do not.
+type view func(n *sim.Node, store kv.Store) kv.Store
+
+// engine returns what makes each node's engine: the real one, on a view of the
+// store.
+func engine(ttl, margin time.Duration, see view) func(*sim.Node) sim.Engine {
+	return func(n *sim.Node) sim.Engine {
+		store := n.Store
+		if see != nil {
+			store = see(n, store)
+		}
+		c, err := election.New(store, "sim", &election.Options{ID: n.Name, TTL: ttl, Margin: margin, Health: n.Healthy})
+		if err != nil {
+			return func(context.Context) error { return err }
+		}
+		c.SetClock(func() (mono, boot time.Duration) {
+			now := n.Now()
+			return n.Clock.Mono(now), n.Clock.Boot(now)
+		})
+		c.SetJitter(n.Jitter)
+		switch n.Plan.Style {
+		case sim.ByCallbacks:
+			return func(ctx context.Context) error { return notify(ctx, c, n) }
+		case sim.ByCampaign:
+			return func(ctx context.Context) error { return campaign(ctx, c, n) }
+		case sim.ByRun:
+		}
+		return func(ctx context.Context) error {
+			return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
+				return n.Lead(ctx, &simTerm{Term: term, node: n})
+			})
+		}
+	}
+}
+
+// notify leads in two callbacks, until ctx ends.
+func notify(ctx context.Context, c *election.Candidate, n *sim.Node) error {
+	var leading *simTerm
+	return c.Notify(ctx, election.Callbacks{
+		OnElected: func(ctx context.Context, term *election.Term) {
+			leading = &simTerm{Term: term, node: n}
+			n.Begin(leading)
+			n.Work(ctx, leading)
+			if ctx.Err() == nil {
+				leading.Quit()
+			}
+		},
+		OnDefeated: func(cause error) { n.Finish(leading, cause) },
+	})
+}
+
+// campaign leads one term by hand, and gives it up when the work has stopped.
+func campaign(ctx context.Context, c *election.Candidate, n *sim.Node) error {
+	term, err := c.Campaign(ctx)
+	if err != nil {
+		return err
+	}
+	working, stop := context.WithCancel(term.Context())
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	err = n.Lead(working, &simTerm{Term: term, node: n})
+	for {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.Plan.Lag+time.Second)
+		resigned := term.Resign(bounded)
+		cancel()
+		if resigned == nil {
+			return err
+		}
+	}
+}
+
+// A simTerm is a term of the engine, in the true time of its world.
+type simTerm struct {
+	*election.Term
+	node *sim.Node
+}
+
+func (t *simTerm) Trusted() time.Duration {
+	sent, span := t.Trust()
+	clock := t.node.Clock
+	return clock.After(clock.When(sent), span)
+}
+
+func (t *simTerm) Quit() { _ = t.Resign(context.Background()) }

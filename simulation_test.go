@@ -1,0 +1,176 @@
+package election_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/sim"
+)
+
+var (
+	simSeed  = flag.Uint64("sim.seed", 1, "the simulation's first seed")
+	simTerms = flag.Int("sim.terms", 30_000, "how many terms to simulate")
+)
+
+// The real engine in a world where everything goes wrong keeps every promise.
+func TestTheEngineKeepsItsPromisesInTheSimulation(t *testing.T) {
+	total := newCensus()
+	seed := *simSeed
+	for total.Terms < *simTerms {
+		var failed *verdict
+		check(t, seed, func(rt *rapid.T) {
+			v := simulate(t, seed, drawSchedule(rt), nil)
+			total.add(v)
+			if broken := v.findings.Broken(); len(broken) > 0 {
+				failed = &v
+				rt.Fatalf("%s", broken)
+			}
+		}, func() { report(t, failed) })
+		seed++
+	}
+	t.Log(total)
+	total.write(t)
+	for _, f := range total.findings() {
+		require.NotZerof(t, f.Count, "%s: %s: the simulation must show it", f.Promise, f.Detail)
+	}
+}
+
+// check runs one schedule of a seed, and shrinks it if it fails.
+func check(t *testing.T, seed uint64, prop func(*rapid.T), failed func()) {
+	require.NoError(t, flag.Set("rapid.seed", strconv.FormatUint(seed, 10)))
+	require.NoError(t, flag.Set("rapid.checks", "1"))
+	require.NoError(t, flag.Set("rapid.nofailfile", "true"))
+	defer func() {
+		if t.Failed() {
+			failed()
+		}
+	}()
+	rapid.Check(quiet{t}, prop)
+}
+
+// quiet leaves out what rapid has to say of each schedule that passes.
+type quiet struct{ *testing.T }
+
+func (q quiet) Logf(format string, args ...any) {
+	if q.Failed() {
+		q.T.Logf(format, args...)
+	}
+}
+
+// A verdict is what the oracles say of one schedule.
+type verdict struct {
+	schedule sim.Schedule
+	history  history.History
+	findings oracle.Findings
+}
+
+// simulate runs a schedule and judges it.
+func simulate(t *testing.T, seed uint64, s sim.Schedule, see view) verdict {
+	v := verdict{schedule: s}
+	synctest.Test(t, func(*testing.T) { v.history = sim.Run(s, engine(s.TTL, s.Margin, see)) })
+	c, err := election.New(memkv.New(), "sim", &election.Options{TTL: s.TTL, Margin: s.Margin})
+	require.NoError(t, err)
+	v.history.Margin = election.MarginOf(c)
+	v.history.Seed = seed
+	v.history.Command = fmt.Sprintf("go test -run '^%s$' . -args -sim.seed=%d -sim.terms=1", t.Name(), seed)
+	v.findings = oracle.Judge(v.history)
+	return v
+}
+
+// report writes down a history that fails, draws it, and says how to run it
+// again.
+func report(t *testing.T, v *verdict) {
+	if v == nil {
+		return
+	}
+	dir, err := os.MkdirTemp("", "election-simulation-")
+	require.NoError(t, err)
+	path := filepath.Join(dir, "history.ndjson")
+	require.NoError(t, history.Save(path, v.history))
+	t.Logf("the history: %s\nthe schedule: %s\n%s\n%s\n%s\nagain: %s", path, v.schedule,
+		history.Timeline(v.history, 120), history.Legend(), v.findings, v.history.Command)
+}
+
+// A census is what a whole run has shown.
+type census struct {
+	Seed      uint64         `json:"seed"`
+	Schedules int            `json:"schedules"`
+	Terms     int            `json:"terms"`
+	Overlaps  int            `json:"overlaps"`
+	Forced    int            `json:"forced"` // overlaps by an operator's hand
+	Requests  int            `json:"requests"`
+	Hours     float64        `json:"simulatedHours"`
+	Rules     map[string]int `json:"rules"`
+	Most      int            `json:"mostRequestsInATTL"`
+
+	order []string
+	began time.Time
+}
+
+func newCensus() *census {
+	return &census{Seed: *simSeed, Rules: map[string]int{}, began: time.Now()}
+}
+
+func (y *census) add(v verdict) {
+	y.Schedules++
+	y.Terms += len(v.history.Stretches())
+	overlaps := oracle.Overlaps(v.history)
+	if f, _ := v.findings.Of("one leader at a time"); f.Verdict == oracle.Broken {
+		y.Overlaps += overlaps
+	} else {
+		y.Forced += overlaps
+	}
+	y.Requests += len(v.history.Of("", history.Sent))
+	y.Hours += v.schedule.Horizon.Hours()
+	for _, f := range v.findings {
+		if _, known := y.Rules[f.Promise]; !known {
+			y.order = append(y.order, f.Promise)
+		}
+		y.Rules[f.Promise] += f.Count
+	}
+}
+
+func (y *census) findings() []oracle.Finding {
+	all := []oracle.Finding{}
+	for _, promise := range y.order {
+		all = append(all, oracle.Finding{Promise: promise, Count: y.Rules[promise], Detail: "nothing of the kind happened"})
+	}
+	return all
+}
+
+func (y *census) String() string {
+	text := fmt.Sprintf("seed %d, %d schedules, %d terms, %d overlaps (and %d by an operator's hand), %d requests, %.0f simulated hours, in %.1f s",
+		y.Seed, y.Schedules, y.Terms, y.Overlaps, y.Forced, y.Requests, y.Hours, time.Since(y.began).Seconds())
+	for _, promise := range y.order {
+		text += fmt.Sprintf("\n%9d  %s", y.Rules[promise], promise)
+	}
+	return text
+}
+
+func (y *census) write(t *testing.T) { results(t, "simulation.json", y) }
+
+// results writes what a test has shown to the folder of the run's results, if
+// there is one.
+func results(t *testing.T, name string, of any) {
+	dir := os.Getenv("ELECTION_RESULTS")
+	if dir == "" {
+		return
+	}
+	text, err := json.MarshalIndent(of, "", "  ")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, name), append(text, '\n'), 0o644))
+}
