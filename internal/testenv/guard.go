@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"sync"
 	"syscall"
+	"testing"
 )
 
 // A guard ends the servers and removes their data when the test process ends,
@@ -66,4 +67,19 @@ func startGuard() (*guard, error) {
 // attributes makes a process one that the guard ends.
 func (g *guard) attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pgid: g.group}
+}
+
+// Guard makes a command that has not been started end, by SIGKILL, when the
+// test process ends, however that does. It takes the command into the process
+// group of all that is guarded: send signals to it alone, not to its group.
+func Guard(t testing.TB, cmd *exec.Cmd) {
+	t.Helper()
+	g, err := theGuard()
+	if err != nil {
+		t.Fatalf("testenv: %v", err)
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pgid = true, g.group
 }

@@ -25,6 +25,7 @@ func newRedis(args ...string) (*Server, error) {
 	}
 	s.args = append([]string{
 		"--bind", "127.0.0.1",
+		"--protected-mode", "no", // which would refuse the hosts of a Network
 		"--port", strconv.Itoa(s.port.number),
 		"--dir", s.dataDir(),
 		"--save", "",

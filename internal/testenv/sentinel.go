@@ -111,7 +111,7 @@ func newSentinel(primary *Server, quorum int) (*Server, error) {
 	}
 	file := filepath.Join(s.dir, "sentinel.conf")
 	text := configText([]string{
-		"--bind", "127.0.0.1", "--port", strconv.Itoa(s.port.number), "--dir", s.dataDir(),
+		"--bind", "127.0.0.1", "--protected-mode", "no", "--port", strconv.Itoa(s.port.number), "--dir", s.dataDir(),
 		"--sentinel", "monitor", RedisPrimaryName, host, port, strconv.Itoa(quorum),
 		"--sentinel", "down-after-milliseconds", RedisPrimaryName, "1000",
 		"--sentinel", "failover-timeout", RedisPrimaryName, "5000",
