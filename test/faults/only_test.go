@@ -48,3 +48,15 @@ func severalServers(c column) string {
 	}
 	return ""
 }
+
+// and is for rows that need all of it.
+func and(conditions ...func(column) string) func(column) string {
+	return func(c column) string {
+		for _, condition := range conditions {
+			if why := condition(c); why != "" {
+				return why
+			}
+		}
+		return ""
+	}
+}

@@ -37,8 +37,9 @@ type part struct {
 	Fence string // the socket of what it writes to while it leads
 
 	User, Password, Token string        // for the store, if it wants them
-	Options               string        // of the adapter: see open
+	Quarantine            time.Duration // of the Redis adapter
 	Bug                   string        // a planted one: see plant
+	crowd                 int           // for the stage: so many candidates in each process; zero: one
 	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
 }
 

@@ -149,6 +149,9 @@ func (s *stage) enter(names ...string) {
 func (s *stage) partOf(i int, who ...string) part {
 	p := s.director()
 	p.Who, p.Addrs, p.Links = who, s.of(s.col.kind, i), map[string]string{}
+	for n := 1; n < p.crowd; n++ {
+		p.Who = append(p.Who, fmt.Sprintf("%s-%d", who[0], n))
+	}
 	return p
 }
 

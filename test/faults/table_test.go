@@ -19,6 +19,9 @@ import (
 func rows() []row {
 	all := []row{}
 	all = append(all, candidateRows()...)
+	all = append(all, replyRows()...)
+	all = append(all, networkRows()...)
+	all = append(all, serverRows()...)
 	return all
 }
 

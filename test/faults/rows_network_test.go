@@ -1,0 +1,111 @@
+//go:build linux
+
+package faults
+
+import (
+	"time"
+
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/testenv"
+)
+
+// networkRows spoil the way between a candidate and the store.
+func networkRows() []row {
+	return []row{
+		{
+			number: 15, letter: "a", fault: "leader cut off", only: overNetwork,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: isolate((*stage).cut, 0),
+		},
+		{
+			number: 15, letter: "b", fault: "leader cut off silently", only: overNetwork, short: true,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: isolate((*stage).blackHole, 0),
+		},
+		{
+			// What it sends while it still trusts its lease is carried out.
+			number: 16, fault: "what is sent to the leader is lost", only: overNetwork,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: isolate((*stage).cutReplies, 1),
+		},
+		{
+			number: 17, fault: "what the leader sends is lost", only: overNetwork,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: isolate((*stage).cutRequests, 0),
+		},
+		{
+			number: 18, fault: "candidate cut off", only: overNetwork, candidates: 2, times: 2,
+			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				next := s.others(first.Who)[0]
+				s.keep(first, 2*s.ttl)
+				s.blackHole(next)
+				s.pass(2 * s.ttl)
+				s.heal(next)
+				s.due(first.Who, s.takeover(), "SIGKILL")
+				s.kill(first.Who)
+				s.leader(first.Who)
+			},
+		},
+		{
+			number: 19, fault: "300 to 700 ms round trips", only: overNetwork, times: 6,
+			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.keep(first, 3*s.ttl)
+				s.links("is 150 to 350 ms away", func(p *testenv.Proxy) {
+					p.DelayBetween(150*time.Millisecond, 350*time.Millisecond)
+				})
+				s.pass(3 * s.ttl)
+				s.due(first.Who, s.release()+4*700*time.Millisecond, "its end")
+				s.tell(first.Who, "close")
+				s.leader(first.Who)
+			},
+		},
+		{
+			number: 20, fault: "answers take 0.9 TTL", only: overNetwork,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: isolate(func(s *stage, who ...string) {
+				s.links("is answered late", func(p *testenv.Proxy) { p.DelayReplies(s.ttl * 9 / 10) }, who...)
+			}, 1),
+		},
+		{
+			number: 22, fault: "connections die silently", only: overNetwork, times: 3,
+			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.keep(first, 2*s.ttl)
+				s.links("has connections that are dead", func(p *testenv.Proxy) {
+					before := time.Now()
+					p.Affect(func(c testenv.Connection) bool { return c.Opened.Before(before) })
+					p.BlackHole()
+				})
+				s.pass(2 * s.ttl)
+				s.due(first.Who, s.takeover(), "SIGKILL")
+				s.kill(first.Who)
+				s.leader(first.Who)
+			},
+		},
+	}
+}
+
+// isolate takes the leader's network away and gives it back. The record may live
+// for some TTLs longer than if the leader had vanished.
+func isolate(spoil func(s *stage, who ...string), ttls int) func(*stage) {
+	return func(s *stage) {
+		first := s.alive()
+		s.due(first.Who, s.takeover()+time.Duration(ttls)*s.ttl, "its network failed")
+		spoil(s, first.Who)
+		s.awaitOf(first.Who, history.Ended)
+		second := s.leader(first.Who)
+		s.pass(s.ttl)
+		s.heal(first.Who)
+		s.pass(s.ttl)
+		// It is a candidate like any other again.
+		s.due(second.Who, s.crash(), "SIGKILL")
+		s.kill(second.Who)
+		s.leader(second.Who)
+	}
+}

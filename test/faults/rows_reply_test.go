@@ -1,0 +1,66 @@
+//go:build linux
+
+package faults
+
+import (
+	"github.com/electkv/election/internal/oracle"
+)
+
+// replyRows lose the answer to exactly one request that was carried out.
+func replyRows() []row {
+	return []row{
+		{
+			number: 24, fault: "answer to a create lost", candidates: 2, short: true,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				next := s.others(first.Who)[0]
+				s.fault("the answer to the next create is lost")
+				s.tell(next, "fault create dropreply 1")
+				// The candidate waits for the answer as long as a request may take, and
+				// then finds its own record.
+				s.due(first.Who, s.release()+s.ttl/3, "its end")
+				s.tell(first.Who, "close")
+				s.leader(first.Who)
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 25, fault: "answer to a refresh lost", times: 3,
+			must: []oracle.Rule{oracle.LeaderKept},
+			play: func(s *stage) {
+				first := s.alive()
+				s.fault("the answer to the next refresh is lost")
+				s.keep(first, 2*s.ttl)
+				s.tell(first.Who, "fault refresh dropreply 1")
+				s.pass(2 * s.ttl)
+			},
+		},
+		{
+			number: 26, fault: "answer to a delete lost",
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.fault("the answer to the next delete is lost")
+				s.tell(first.Who, "fault delete dropreply 1")
+				s.due(first.Who, s.release(), "its end")
+				s.tell(first.Who, "close")
+				second := s.leader(first.Who)
+				s.keep(second, s.ttl/3)
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 26, letter: "b", fault: "delete never arrives",
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.fault("deletes are lost")
+				s.tell(first.Who, "fault delete droprequest")
+				s.due(first.Who, s.takeover(), "its end")
+				s.tell(first.Who, "close")
+				s.leader(first.Who)
+			},
+		},
+	}
+}

@@ -1,0 +1,206 @@
+//go:build linux
+
+package faults
+
+import (
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/testenv"
+)
+
+// serverRows are what befalls the store's servers.
+func serverRows() []row {
+	return []row{
+		{
+			number: 9, fault: "server killed and restarted", own: true, only: oneServer, short: true,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				s.alive()
+				s.fault("the server is killed")
+				s.nodes[0].Restart()
+				s.healed("it serves again")
+				s.due("", s.recovery(), "the server's restart")
+				s.leader()
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 10, fault: "server down for 3 TTL", own: true, only: oneServer,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.fault("the server is killed")
+				s.nodes[0].Kill()
+				s.awaitOf(first.Who, history.Ended)
+				s.pass(2 * s.ttl)
+				s.nodes[0].Restart()
+				s.healed("it serves again")
+				s.due("", s.recovery(), "the server's return")
+				s.leader()
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 11, letter: "a", fault: "server's data wiped within a term", own: true, only: oneServer, times: 6,
+			red: []oracle.Rule{oracle.OneLeader}, without: "a pause of a TTL after the loss",
+			play: wipe(0),
+		},
+		{
+			number: 11, letter: "b", fault: "server's data wiped, and a TTL passed", own: true,
+			only: and(oneServer, on("its tokens are numbers of its log, which begin anew; see 11c", "redis")),
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: wipe(1),
+		},
+		{
+			number: 11, letter: "c", fault: "server's data wiped, and a TTL passed; tokens begin anew", own: true,
+			only: and(oneServer, on("its tokens come from the clock; see 11b", "etcd", "consul")),
+			red:  []oracle.Rule{oracle.TokensGrow}, without: "a store that keeps its data",
+			play: wipe(1),
+		},
+		{
+			number: 12, fault: "server stopped for 3 TTL", own: true, only: oneServer,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.fault("the server is stopped")
+				s.nodes[0].Pause()
+				s.awaitOf(first.Who, history.Ended)
+				s.pass(2 * s.ttl)
+				s.due("", s.recovery(), "the server was woken")
+				s.nodes[0].Continue()
+				s.healed("it goes on")
+				s.leader()
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 13, letter: "a", fault: "store's leader killed", own: true, only: severalServers, times: 2, short: true,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				s.alive()
+				node := s.servers.leader(s.name)
+				s.fault("the store's leader is killed")
+				s.due("", s.recovery(), "the store's leader was killed")
+				node.Kill()
+				s.leader()
+				s.pass(s.ttl)
+				node.Restart()
+				s.healed("it serves again")
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 13, letter: "b", fault: "store's leader stopped for 3 TTL", own: true, only: severalServers,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				s.alive()
+				node := s.servers.leader(s.name)
+				s.fault("the store's leader is stopped")
+				s.due("", s.recovery(), "the store's leader was stopped")
+				node.Pause()
+				s.pass(3 * s.ttl)
+				node.Continue()
+				s.healed("it goes on, and learns of the next one")
+				s.leader()
+				s.pass(2 * s.ttl)
+			},
+		},
+		{
+			number: 14, letter: "a", fault: "minority of servers lost", own: true, only: severalServers, times: 3,
+			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				node := s.spare(first)
+				s.fault("one server is killed")
+				s.keep(first, 2*s.ttl)
+				node.Kill()
+				s.pass(2 * s.ttl)
+				s.due(first.Who, s.crash(), "SIGKILL")
+				s.kill(first.Who)
+				s.leader(first.Who)
+				node.Restart()
+				s.healed("it serves again")
+			},
+		},
+		{
+			number: 14, letter: "b", fault: "majority of servers lost", own: true, only: severalServers,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				lost := s.nodes[:2]
+				s.fault("two servers of three are killed")
+				for _, node := range lost {
+					node.Kill()
+				}
+				s.awaitOf(first.Who, history.Ended)
+				s.pass(2 * s.ttl)
+				for _, node := range lost {
+					node.Restart()
+				}
+				s.healed("they serve again")
+				s.due("", s.recovery(), "the servers' return")
+				s.leader()
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 32, fault: "record deleted by an operator", times: 2, short: true,
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				for range 3 {
+					first := s.alive()
+					// The leader's next refresh, and its way to the store and back.
+					s.interfered(s.ttl/3+250*time.Millisecond, "the record is deleted")
+					// Redis pushes no news of that, and is looked at once a second.
+					s.due(first.Who, time.Second+s.release(), "the record was deleted")
+					s.erase()
+					s.awaitOf(first.Who, history.Ended)
+					s.leader(first.Who)
+				}
+			},
+		},
+	}
+}
+
+// recovery is within what time there is a leader again after the store has come
+// back: a record that was there may live anew, and the clients have to find the
+// servers, which they try at growing intervals.
+func (s *stage) recovery() time.Duration { return s.takeover() + 3*time.Second }
+
+// wipe loses the server's data while the leader does not hear of it. The others
+// do, after some TTLs.
+func wipe(ttls int) func(*stage) {
+	return func(s *stage) {
+		first := s.alive()
+		s.blackHole(first.Who)
+		s.fault("the server's data is lost")
+		s.nodes[0].Kill()
+		s.nodes[0].Wipe()
+		s.pass(time.Duration(ttls) * s.ttl)
+		s.nodes[0].Restart()
+		s.healed("it serves again, without them")
+		s.due(first.Who, s.recovery(), "the server's return")
+		s.leader(first.Who)
+		s.awaitOf(first.Who, history.Ended)
+		s.heal(first.Who)
+		s.pass(s.ttl)
+	}
+}
+
+// spare returns a server that a leader can do without: it does not lead, and the
+// candidate is not one that knows no other.
+func (s *stage) spare(leader history.Stretch) *testenv.Server {
+	s.t.Helper()
+	for _, node := range s.servers.others(s.servers.leader(s.name)) {
+		addrs := s.actor(leader.Who).part.Addrs
+		if len(addrs) > 1 || addrs[0] != node.Addr() {
+			return node
+		}
+	}
+	require.Fail(s.t, "no server to spare")
+	return nil
+}
