@@ -37,10 +37,10 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 			Lazy: rapid.SampledFrom([]time.Duration{0, ttl / 50, ttl}).Draw(t, "lazy"),
 		},
 	}
-	if rapid.IntRange(0, 3).Draw(t, "least") == 3 {
+	if part(t, "least", 4) == 3 {
 		s.Store.Least = ttl * 3 / 2
 	}
-	for range rapid.IntRange(2, 4).Draw(t, "nodes") {
+	for range 1 + part(t, "nodes", 4) {
 		s.Nodes = append(s.Nodes, sim.NodePlan{
 			Style: rapid.SampledFrom(simStyles).Draw(t, "style"),
 			Rate:  rate(t),
@@ -49,7 +49,7 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 		})
 	}
 	last := s.Horizon - 2*s.Bound()
-	for range rapid.IntRange(0, 12).Draw(t, "faults") {
+	for range part(t, "faults", 16) {
 		s.Faults = append(s.Faults, drawFault(t, s, last))
 	}
 	return settle(s)
@@ -58,8 +58,8 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 func drawFault(t *rapid.T, s sim.Schedule, last time.Duration) sim.Fault {
 	from := between(t, "from", 0, last-4*s.TTL)
 	f := sim.Fault{
-		Kind:   rapid.SampledFrom(simKinds).Draw(t, "kind"),
-		Who:    rapid.IntRange(0, len(s.Nodes)-1).Draw(t, "who"),
+		Kind:   simKinds[part(t, "kind", 32)*len(simKinds)/32],
+		Who:    part(t, "who", 8) % len(s.Nodes),
 		Window: sim.Window{From: from, To: from + 1 + between(t, "lasts", 0, 3*s.TTL)},
 	}
 	switch f.Kind {
@@ -77,7 +77,7 @@ func drawFault(t *rapid.T, s sim.Schedule, last time.Duration) sim.Fault {
 		f.Who = sim.Everybody
 	case sim.CutRequests, sim.CutReplies, sim.Freeze, sim.Suspend, sim.Away, sim.Crash, sim.Ill:
 	}
-	if (f.Kind == sim.Delay || f.Kind == sim.Lose || f.Kind == sim.CutReplies) && rapid.IntRange(0, 3).Draw(t, "all") == 3 {
+	if (f.Kind == sim.Delay || f.Kind == sim.Lose || f.Kind == sim.CutReplies) && part(t, "all", 4) == 3 {
 		f.Who = sim.Everybody
 	}
 	return f
@@ -116,6 +116,21 @@ func rate(t *rapid.T) sim.PPM {
 	return sim.PPM(rapid.SampledFrom([]int{0, -simRho, simRho, -simRho / 3, simRho / 7}).Draw(t, "rate"))
 }
 
+// between draws a duration, all of them alike: rapid's own numbers prefer what is
+// small, which is good for shrinking and makes dull faults.
 func between(t *rapid.T, label string, from, to time.Duration) time.Duration {
-	return time.Duration(rapid.Int64Range(int64(from), int64(max(from, to))).Draw(t, label))
+	const parts = 1 << 12
+	return from + max(to-from, 0)/parts*time.Duration(part(t, label, parts))
+}
+
+// part draws one of [0, n), for a power of two.
+func part(t *rapid.T, label string, n int) int {
+	x := 0
+	for ; n > 1; n /= 2 {
+		x *= 2
+		if rapid.Bool().Draw(t, label) {
+			x++
+		}
+	}
+	return x
 }

@@ -138,12 +138,13 @@ func (l *link) lost(cut Kind, key uint64, op string) bool {
 	return ok && l.chance(f.Chance, key, op)
 }
 
-// pause stands still, whatever the request's context says, if the schedule has a
-// pause for this call.
+// pause lets the candidate's process stand still, whatever the request's context
+// says, if the schedule has a pause for this call.
 func (l *link) pause(kind Kind, op string) {
 	if size, ok := l.next(kind, op); ok {
 		l.w.Note(history.Event{Who: l.node.Name, Kind: history.Stopped, Text: string(kind) + " " + op})
-		time.Sleep(size)
+		l.node.paused.Store(int64(l.w.Now() + size))
+		l.node.StandStill()
 		l.w.Note(history.Event{Who: l.node.Name, Kind: history.Woken})
 	}
 }

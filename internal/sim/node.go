@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/electkv/election/internal/history"
@@ -19,6 +20,7 @@ type Node struct {
 	Clock Clock
 	Store kv.Store // its view of the store, which notes what it asks
 
+	paused  atomic.Int64 // the true time until which it stands still
 	mu      sync.Mutex
 	term    Term
 	token   uint64
@@ -99,11 +101,14 @@ func (n *Node) Healthy(context.Context) error {
 func (n *Node) StandStill() {
 	for {
 		now := n.w.Now()
-		f, still := n.w.active(now, n.Index, Freeze, Suspend)
-		if !still {
+		until := time.Duration(n.paused.Load())
+		if f, still := n.w.active(now, n.Index, Freeze, Suspend); still {
+			until = max(until, f.To+time.Duration(n.Index))
+		}
+		if until <= now {
 			return
 		}
-		time.Sleep(f.To - now + time.Duration(n.Index))
+		time.Sleep(until - now)
 	}
 }
 

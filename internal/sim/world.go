@@ -44,7 +44,7 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 	}
 	for i, plan := range s.Nodes {
 		w.nodes = append(w.nodes, newNode(w, i, plan))
-		w.history.Drift = max(w.history.Drift, float64(max(plan.Rate, -plan.Rate))/1e6)
+		w.history.Drift = max(w.history.Drift, float64(max(plan.Rate, -plan.Rate))/1e6+rounding)
 	}
 	for _, f := range s.Faults {
 		w.arrange(f)
@@ -63,6 +63,9 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 	w.history.Sort()
 	return w.history
 }
+
+// rounding is how far from its rate a clock may be that counts nanoseconds.
+const rounding = 1e-9
 
 // most is how many requests a candidate may send within a TTL: see the tests
 // for what it takes when all goes wrong.
@@ -107,6 +110,8 @@ func (w *World) stand(n *Node) {
 	defer timer.Stop()
 	w.Note(history.Event{Who: n.Name, Kind: history.Ready})
 	_ = w.ready(n)(ctx)
+	n.StandStill()
+	time.Sleep(1) // whoever stood still at the same call goes on at the same time
 	w.Note(history.Event{Who: n.Name, Kind: history.Left, Count: int(n.link.open.Load()), Text: "calls of the store"})
 }
 
