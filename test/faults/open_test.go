@@ -53,7 +53,8 @@ func open(p part) (store kv.Store, closeStore func(), err error) {
 		return consulkv.New(client, &consulkv.Options{MinTTL: time.Second}), nothing, nil
 	case kindRedis, kindSentinel, kindCluster:
 		client := p.redis()
-		return rediskv.New(client, &rediskv.Options{Quarantine: p.Quarantine}), func() { client.Close() }, nil
+		options := &rediskv.Options{Quarantine: p.Quarantine, Backstop: p.Backstop}
+		return rediskv.New(client, options), func() { client.Close() }, nil
 	}
 	return nil, nil, fmt.Errorf("unknown kind of store %q", p.Store)
 }

@@ -37,7 +37,7 @@ type part struct {
 	Fence string // the socket of what it writes to while it leads
 
 	User, Password, Token string        // for the store, if it wants them
-	Quarantine            time.Duration // of the Redis adapter
+	Quarantine, Backstop  time.Duration // of the Redis adapter
 	Bug                   string        // a planted one: see plant
 	crowd                 int           // for the stage: so many candidates in each process; zero: one
 	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
