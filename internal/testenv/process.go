@@ -48,7 +48,7 @@ func (s *Server) launch() (*os.File, error) {
 	cmd := exec.Command(s.path, s.args...)
 	cmd.Dir = s.dataDir()
 	// Nothing of the environment, so that no setting of the user's reaches it.
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + s.dir, "LC_ALL=C"}
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.dir, "TMPDIR=" + s.dir, "LC_ALL=C"}, s.env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{held}
 	cmd.SysProcAttr = g.attributes()

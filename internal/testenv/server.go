@@ -28,6 +28,9 @@ type Server struct {
 	more    []*port // where its peers do
 	dir     string  // holds data and the log
 	cluster *Cluster
+	env     []string      // besides what every server gets
+	clock   string        // the file of its wall clock's offset, if it has one
+	offset  time.Duration // what the file says
 
 	// healthy asks the server at addr whether it serves.
 	healthy func(ctx context.Context, addr string) error
