@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"sync/atomic"
 	"time"
 
 	"github.com/electkv/election/kv"
@@ -22,6 +24,11 @@ const (
 	bugBlindRefresh = "refresh without key check"
 	// A release removes whatever is there.
 	bugBlindRelease = "unconditional release"
+	// A create whose answer was lost is tried again under another signature, so
+	// that the candidate does not know its own record.
+	bugNewNonce = "lost create retried under a new nonce"
+	// A watch shows what is there, and then hears of nothing any more.
+	bugDeafWatch = "watch that trusts in events that do not come"
 )
 
 // plant returns the store as an engine with the bug would take it.
@@ -33,6 +40,10 @@ func plant(bug string, store kv.Store) (kv.Store, error) {
 		return blindRefresh{store}, nil
 	case bugBlindRelease:
 		return blindRelease{store}, nil
+	case bugNewNonce:
+		return &newNonce{Store: store}, nil
+	case bugDeafWatch:
+		return deafWatch{store}, nil
 	}
 	return nil, fmt.Errorf("unknown bug %q", bug)
 }
@@ -71,4 +82,29 @@ func (b blindRelease) Delete(ctx context.Context, name string, _ kv.Record) erro
 		return err
 	}
 	return b.Store.Delete(ctx, name, rec)
+}
+
+type newNonce struct {
+	kv.Store
+	creates atomic.Int64
+}
+
+func (n *newNonce) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	rec.Signature = fmt.Sprintf("%s %d", rec.Signature, n.creates.Add(1))
+	return n.Store.Create(ctx, name, rec)
+}
+
+type deafWatch struct{ kv.Store }
+
+func (d deafWatch) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		for rec, err := range d.Store.Watch(ctx, name) {
+			if !yield(rec, err) {
+				return
+			}
+			if !rec.Foreign && rec.Signature != "" {
+				<-ctx.Done()
+			}
+		}
+	}
 }

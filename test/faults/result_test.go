@@ -23,6 +23,7 @@ type result struct {
 	Number   int             `json:"number"`
 	Letter   string          `json:"letter,omitempty"`
 	Fault    string          `json:"fault"`
+	Bug      string          `json:"bug,omitempty"` // planted, in which case the line is in bugs-STORE.ndjson
 	Applies  bool            `json:"applies"`
 	Reason   string          `json:"reason,omitempty"` // why it does not
 	Expected string          `json:"expected,omitempty"`
@@ -46,7 +47,7 @@ type wait struct {
 
 func (s *stage) result(j judgement, file string) result {
 	r := result{
-		Store: s.col.name, Number: s.row.number, Letter: s.row.letter, Fault: s.row.fault, Applies: true,
+		Store: s.col.name, Number: s.row.number, Letter: s.row.letter, Fault: s.row.fault, Bug: s.row.bug, Applies: true,
 		Expected: s.row.expected(), Verdict: "yes", Wrong: j.wrong,
 		Terms:    len(j.history.Stretches()),
 		Overlaps: oracle.Overlaps(j.history),
@@ -75,10 +76,14 @@ func publish(t testing.TB, r result) {
 	if dir == "" {
 		return
 	}
+	file := "faults-" + r.Store + ".ndjson"
+	if r.Bug != "" {
+		file = "bugs-" + r.Store + ".ndjson"
+	}
 	publishing.Lock()
 	defer publishing.Unlock()
 	require.NoError(t, os.MkdirAll(dir, 0o755))
-	f, err := os.OpenFile(filepath.Join(dir, "faults-"+r.Store+".ndjson"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(filepath.Join(dir, file), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	require.NoError(t, err)
 	require.NoError(t, json.NewEncoder(f).Encode(r))
 	require.NoError(t, f.Close())

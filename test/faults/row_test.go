@@ -44,6 +44,10 @@ type row struct {
 	red     []oracle.Rule
 	without string
 
+	// bug is planted in every candidate; see plant. The rules in red find it.
+	bug     string
+	control bool // it shows a bug's play without the bug, and is no row of the table
+
 	play func(s *stage)
 }
 

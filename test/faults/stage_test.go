@@ -37,6 +37,9 @@ type stage struct {
 	cast  map[string]*actor
 	names []string // of the cast, in the order of their appearance
 
+	network *testenv.Network // nil unless candidates run on hosts of their own
+	hosts   map[string]*testenv.Host
+
 	mu       sync.Mutex
 	history  history.History
 	seen     int           // how many events have been awaited
@@ -88,7 +91,7 @@ func (s *stage) open() kv.Store {
 
 // director is the part of the stage itself, which uses no links.
 func (s *stage) director() part {
-	p := part{Who: []string{"director"}, Store: s.col.kind, Addrs: s.addrs, Name: s.name, TTL: s.ttl, Fence: s.fence.path}
+	p := part{Who: []string{"director"}, Store: s.col.kind, Addrs: s.addrs, Name: s.name, TTL: s.ttl, Fence: s.fence.path, Bug: s.row.bug}
 	if s.row.part != nil {
 		s.row.part(&p)
 	}

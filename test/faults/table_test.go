@@ -24,6 +24,7 @@ func rows() []row {
 	all = append(all, networkRows()...)
 	all = append(all, serverRows()...)
 	all = append(all, foreignRows()...)
+	all = append(all, hostRows()...)
 	return all
 }
 
@@ -79,7 +80,6 @@ func play(t testing.TB, c column, r row, common func() *servers) {
 	s.enter([]string{"anna", "ben", "cleo", "dora", "emil", "fay"}[:n]...)
 	r.play(s)
 	over = true
-	return j
 }
 
 // report publishes a judgement, and prints and saves what was wrong.

@@ -1,0 +1,108 @@
+//go:build linux
+
+package faults
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/testenv"
+)
+
+// planted are plays on a real server that show a bug, if it is there: the rules
+// in red must be broken with it, and none without it.
+func planted() []row {
+	return []row{
+		{
+			number: 20, fault: "late answers, then a cut", bug: bugReceipt, times: 3,
+			red: []oracle.Rule{oracle.OneLeader, oracle.DeadlineFromSend},
+			play: func(s *stage) {
+				first := s.alive()
+				s.links("is answered late", func(p *testenv.Proxy) { p.DelayReplies(s.ttl / 4) }, first.Who)
+				for range 2 {
+					s.awaitOf(first.Who, history.Extended)
+				}
+				s.blackHole(first.Who)
+				s.leader(first.Who)
+				s.awaitOf(first.Who, history.Ended)
+			},
+		},
+		{
+			number: 32, fault: "record deleted by an operator", bug: bugBlindRefresh, times: 2,
+			red: []oracle.Rule{oracle.OneLeader, oracle.DeadlineFromSend},
+			play: func(s *stage) {
+				first := s.alive()
+				s.interfered(s.ttl*2/3, "the record is deleted")
+				s.erase()
+				s.await("another leader", func(e history.Event) bool {
+					return e.Kind == history.Elected && e.Who != first.Who
+				})
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 4, fault: "a leader replaced while it slept, its successor cut off", bug: bugBlindRelease, times: 2,
+			red: []oracle.Rule{oracle.OneLeader},
+			play: func(s *stage) {
+				first := s.alive()
+				s.stop(first.Who)
+				second := s.leader(first.Who)
+				s.awaitOf(second.Who, history.Extended)
+				s.blackHole(second.Who)
+				s.wake(first.Who)
+				s.await("a third term", func(e history.Event) bool {
+					return e.Kind == history.Elected && e.Who != second.Who
+				})
+				s.pass(s.ttl)
+			},
+		},
+		{
+			number: 24, fault: "answer to a create lost", bug: bugNewNonce, times: 3, candidates: 2,
+			red: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.tell(s.others(first.Who)[0], "fault create dropreply 1")
+				s.due(first.Who, s.release()+s.ttl/3, "its end")
+				s.tell(first.Who, "close")
+				s.leader(first.Who)
+			},
+		},
+		{
+			number: 1, fault: "leader killed", bug: bugDeafWatch,
+			red:    []oracle.Rule{oracle.LeaderInTime},
+			silent: []oracle.Rule{oracle.ReleasedMeansStopped},
+			play: func(s *stage) {
+				first := s.alive()
+				s.due(first.Who, s.crash(), "SIGKILL")
+				s.kill(first.Who)
+				s.pass(2*s.takeover() + s.ttl)
+			},
+		},
+	}
+}
+
+// TestPlantedBugsAreCaught shows on a real server that the rules see what they
+// are there to see.
+func TestPlantedBugsAreCaught(t *testing.T) {
+	for _, c := range columns() {
+		if c.name != "redis" && (!*full || c.name != "etcd") {
+			continue
+		}
+		common := sync.OnceValue(func() *servers { return c.common(t) })
+		for _, r := range planted() {
+			t.Run(c.name+"/"+r.bug, func(t *testing.T) {
+				t.Parallel()
+				r.without = "a library that lacks the bug"
+				play(t, c, r, common)
+			})
+			t.Run(c.name+"/not "+r.bug, func(t *testing.T) {
+				t.Parallel()
+				r := r
+				r.bug, r.red, r.control = "", nil, true
+				play(t, c, r, common)
+			})
+		}
+	}
+}
