@@ -9,40 +9,54 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A view is what a node's engine gets to see of its store. The engine itself
-// sees it as it is; planted bugs do not.
-type view func(n *sim.Node, store kv.Store) kv.Store
+// engines make each node's engine for a schedule.
+type engines func(s sim.Schedule) func(*sim.Node) sim.Engine
 
-// engine returns what makes each node's engine: the real one, on a view of the
-// store.
-func engine(ttl, margin time.Duration, see view) func(*sim.Node) sim.Engine {
-	return func(n *sim.Node) sim.Engine {
-		store := n.Store
-		if see != nil {
-			store = see(n, store)
-		}
-		c, err := election.New(store, "sim", &election.Options{ID: n.Name, TTL: ttl, Margin: margin, Health: n.Healthy})
-		if err != nil {
-			return func(context.Context) error { return err }
-		}
-		c.SetClock(func() (mono, boot time.Duration) {
-			now := n.Now()
-			return n.Clock.Mono(now), n.Clock.Boot(now)
-		})
-		c.SetJitter(n.Jitter)
-		switch n.Plan.Style {
-		case sim.ByCallbacks:
-			return func(ctx context.Context) error { return notify(ctx, c, n) }
-		case sim.ByCampaign:
-			return func(ctx context.Context) error { return campaign(ctx, c, n) }
-		case sim.ByRun:
-		}
-		return func(ctx context.Context) error {
-			return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
-				return n.Lead(ctx, &simTerm{Term: term, node: n})
-			})
-		}
+// real is the engine that this package is about.
+func real(s sim.Schedule) func(*sim.Node) sim.Engine {
+	return seeing(func(n *sim.Node) kv.Store { return n.Store })(s)
+}
+
+// seeing is the real engine on a view of the store, which may have a bug.
+func seeing(view func(n *sim.Node) kv.Store) engines {
+	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
+		return func(n *sim.Node) sim.Engine { return run(n, view(n), s.TTL, s.Margin) }
 	}
+}
+
+// run returns an engine that campaigns in the node's style.
+func run(n *sim.Node, store kv.Store, ttl, margin time.Duration) sim.Engine {
+	c, err := candidateOn(n, store, ttl, margin)
+	if err != nil {
+		return func(context.Context) error { return err }
+	}
+	switch n.Plan.Style {
+	case sim.ByCallbacks:
+		return func(ctx context.Context) error { return notify(ctx, c, n) }
+	case sim.ByCampaign:
+		return func(ctx context.Context) error { return campaign(ctx, c, n) }
+	case sim.ByRun:
+	}
+	return func(ctx context.Context) error {
+		return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
+			return n.Lead(ctx, &simTerm{Term: term, node: n})
+		})
+	}
+}
+
+// candidateOn returns a candidate that lives on a node: it reads that one's
+// clocks, and draws its jitter from the schedule's seed.
+func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration) (*election.Candidate, error) {
+	c, err := election.New(store, "sim", &election.Options{ID: n.Name, TTL: ttl, Margin: margin, Health: n.Healthy})
+	if err != nil {
+		return nil, err
+	}
+	c.SetClock(func() (mono, boot time.Duration) {
+		now := n.Now()
+		return n.Clock.Mono(now), n.Clock.Boot(now)
+	})
+	c.SetJitter(n.Jitter)
+	return c, nil
 }
 
 // notify leads in two callbacks, until ctx ends.

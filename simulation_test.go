@@ -33,7 +33,7 @@ func TestTheEngineKeepsItsPromisesInTheSimulation(t *testing.T) {
 	for total.Terms < *simTerms {
 		var failed *verdict
 		check(t, seed, func(rt *rapid.T) {
-			v := simulate(t, seed, drawSchedule(rt), nil)
+			v := simulate(t, seed, drawSchedule(rt), real)
 			total.add(v)
 			if broken := v.findings.Broken(); len(broken) > 0 {
 				failed = &v
@@ -79,9 +79,9 @@ type verdict struct {
 }
 
 // simulate runs a schedule and judges it.
-func simulate(t *testing.T, seed uint64, s sim.Schedule, see view) verdict {
+func simulate(t *testing.T, seed uint64, s sim.Schedule, make engines) verdict {
 	v := verdict{schedule: s}
-	synctest.Test(t, func(*testing.T) { v.history = sim.Run(s, engine(s.TTL, s.Margin, see)) })
+	synctest.Test(t, func(*testing.T) { v.history = sim.Run(s, make(s)) })
 	c, err := election.New(memkv.New(), "sim", &election.Options{TTL: s.TTL, Margin: s.Margin})
 	require.NoError(t, err)
 	v.history.Margin = election.MarginOf(c)

@@ -18,7 +18,8 @@ type Node struct {
 	Name  string
 	Plan  NodePlan
 	Clock Clock
-	Store kv.Store // its view of the store, which notes what it asks
+	Link  kv.Store // its way to the store
+	Store kv.Store // the same, which notes what the candidate asks
 
 	paused  atomic.Int64 // the true time until which it stands still
 	mu      sync.Mutex
@@ -53,9 +54,15 @@ func newNode(w *World, index int, plan NodePlan) *Node {
 		}
 	}
 	n.link = newLink(n)
-	n.Store = history.Observe(n.link, n.note)
+	n.Link, n.Store = n.link, n.Observe(n.link)
 	return n
 }
+
+// Observe returns a view of a store that notes what the candidate asks of it.
+func (n *Node) Observe(store kv.Store) kv.Store { return history.Observe(store, n.note) }
+
+// Lapsed reports whether the safe is vacant because a record has expired.
+func (n *Node) Lapsed() bool { return n.w.store.isLapsed() }
 
 // note notes what the candidate asks of the store, and looks at what it makes of
 // the answers.

@@ -109,6 +109,12 @@ func (s *store) lapse() {
 	s.lapsed = true
 }
 
+func (s *store) isLapsed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lapsed
+}
+
 // next returns a number larger than every earlier one. The caller holds the
 // mutex.
 func (s *store) next() uint64 {

@@ -1,0 +1,95 @@
+package election_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/sim"
+)
+
+// silence is the schedule that attains the bound on the margin: the leader's
+// clock is slow by ρ and the store's is fast by ρ, messages take no time, nobody
+// hesitates, and after some refreshes the leader gets through to nobody.
+func silence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule {
+	refresh := float64(ttl-margin) / 3 / (1 - float64(rho)/1e6)
+	from := time.Duration((float64(refreshes) + 0.5) * refresh)
+	return sim.Schedule{
+		TTL: ttl, Margin: margin, Horizon: from + 2*ttl,
+		Store:  sim.StorePlan{Rate: rho},
+		Nodes:  []sim.NodePlan{{Style: sim.ByRun, Rate: -rho}, {Style: sim.ByRun}},
+		Faults: []sim.Fault{{Kind: sim.CutRequests, Who: 0, Window: sim.Window{From: from, To: from + 3*ttl/2}}},
+	}
+}
+
+// lastsFor runs a schedule in which work goes on for w after its term has ended.
+func lastsFor(t *testing.T, s sim.Schedule, w time.Duration) (h history.History) {
+	synctest.Test(t, func(t *testing.T) {
+		h = sim.Run(s, func(n *sim.Node) sim.Engine {
+			c, err := candidateOn(n, n.Store, s.TTL, s.Margin)
+			require.NoError(t, err)
+			c.SetJitter(func(time.Duration) time.Duration { return 0 })
+			return func(ctx context.Context) error {
+				return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
+					leading := &simTerm{Term: term, node: n}
+					n.Begin(leading)
+					n.Work(ctx, leading)
+					time.Sleep(w)
+					n.Finish(leading, context.Cause(ctx))
+					return nil
+				})
+			}
+		})
+	})
+	h.Margin = s.Margin
+	terms := h.Stretches()
+	require.GreaterOrEqual(t, len(terms), 2)
+	require.Equal(t, "a", terms[0].Who)
+	require.Equal(t, "b", terms[1].Who)
+	return h
+}
+
+// The bound of the package documentation, for work that stops at once:
+// G = T·2ρ/(1+ρ). A microsecond more and there is one leader at a time; a
+// microsecond less and there are two.
+func TestTheSimulationShowsThatTheMarginIsTight(t *testing.T) {
+	const least = time.Microsecond
+	for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
+		for _, rho := range []sim.PPM{50_000, 75_000, 100_000, 150_000, 200_000} {
+			r := float64(rho) / 1e6
+			bound := time.Duration(float64(ttl) * 2 * r / (1 + r))
+			for refreshes := range 3 {
+				h := lastsFor(t, silence(ttl, bound+least, rho, refreshes), 0)
+				require.Equal(t, oracle.Kept, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "TTL %v, ρ %v, margin %v", ttl, r, bound+least)
+				h = lastsFor(t, silence(ttl, bound-least, rho, refreshes), 0)
+				require.Equal(t, oracle.Broken, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "TTL %v, ρ %v, margin %v", ttl, r, bound-least)
+			}
+		}
+	}
+}
+
+// The least margin that New takes, at the drift that it assumes, for work that
+// stops W later: G = T·2ρ/(1+ρ) + W, rounded up to a millisecond.
+func TestTheSimulationShowsThatTheLeastMarginPaysForTheWorksReaction(t *testing.T) {
+	const w = 50 * time.Millisecond
+	for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
+		margin := (time.Duration(float64(ttl)*0.02/1.01) + w + time.Millisecond - 1).Truncate(time.Millisecond)
+		for refreshes := range 3 {
+			s := silence(ttl, margin, simRho, refreshes)
+			require.LessOrEqual(t, stoppedAfterNext(lastsFor(t, s, w)), time.Duration(0), "TTL %v, margin %v", ttl, margin)
+			require.Positive(t, stoppedAfterNext(lastsFor(t, s, w+2*time.Millisecond)), "TTL %v, margin %v", ttl, margin)
+		}
+	}
+}
+
+// stoppedAfterNext returns how long after the second leader's election the first
+// one's work stopped.
+func stoppedAfterNext(h history.History) time.Duration {
+	return h.Of("a", history.Finished)[0].At - h.Of("b", history.Elected)[0].At
+}
