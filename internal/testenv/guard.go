@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A guard ends the servers and removes their data when the test process ends,
-// also by SIGKILL.
+// A guard ends the servers, and whatever else a test started, and removes their
+// data when the test process ends, also by SIGKILL.
 //
 // All servers are in one process group, which each joins before it runs. The
 // group's leader is a process that only keeps its id taken. A second process
@@ -25,11 +25,15 @@ type guard struct {
 	pipe  *os.File // held open as long as this process lives
 }
 
-// watch is the second process's script, of process group and folder. A dying
-// server may write a last file while its folder is removed.
+// watch is the second process's script, of process group and folder, in which
+// disks may be mounted. A dying server may write a last file while its folder is
+// removed.
 const watch = `
 cat >/dev/null
 kill -s KILL -- "-$1"
+while read -r _ at _; do
+	case $at in "$2"/*) umount --lazy "$at" ;; esac
+done </proc/mounts
 rm -rf -- "$2" || { sleep 1; rm -rf -- "$2"; }
 `
 

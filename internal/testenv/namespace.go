@@ -48,7 +48,7 @@ func newNamespace() (*namespace, error) {
 // close ends the holder.
 func (n *namespace) close() {
 	n.pipe.Close()
-	n.holder.Wait() // its error says how it ended
+	_ = n.holder.Wait() // its error says how it ended
 }
 
 // pid is that of the holder, and so a name of the namespace.

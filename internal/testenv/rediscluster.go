@@ -122,8 +122,8 @@ func (r *RedisCluster) AwaitReady() {
 // replicas are in step.
 func (r *RedisCluster) inStep(ctx context.Context) error {
 	named := 0
-	for slot := 0; slot < slots; {
-		owner, end, replicas, err := r.owner(ctx, slot)
+	for slot := int64(0); slot < slots; {
+		owner, replicas, end, err := r.owner(ctx, slot)
 		if err != nil {
 			return err
 		}
@@ -162,53 +162,71 @@ func (r *RedisCluster) Replicas(key string) []*Server {
 func (r *RedisCluster) part(key string) (owner *Server, replicas []*Server) {
 	r.t.Helper()
 	await(r.t, "the owner of "+key, func(ctx context.Context) error {
-		var slot int64
-		for _, s := range r.running() {
-			if err := s.redis(func(client *redis.Client) (err error) {
-				slot, err = client.ClusterKeySlot(ctx, key).Result()
-				return err
-			}); err != nil {
+		running := r.running()
+		if len(running) == 0 {
+			return errors.New("no node runs")
+		}
+		return running[0].redis(func(client *redis.Client) error {
+			slot, err := client.ClusterKeySlot(ctx, key).Result()
+			if err != nil {
 				return err
 			}
-		}
-		var err error
-		owner, _, replicas, err = r.owner(ctx, int(slot))
-		return err
+			owner, replicas, _, err = r.owner(ctx, slot)
+			return err
+		})
 	})
 	return owner, replicas
 }
 
-// owner asks all nodes that run once who owns a slot and the ones up to end.
-func (r *RedisCluster) owner(ctx context.Context, slot int) (owner *Server, end int, replicas []*Server, err error) {
-	byAddr := make(map[string]*Server)
-	for _, s := range r.running() {
-		byAddr[s.Addr()] = s
-	}
+// owner asks all nodes that run once who owns a slot, and all up to end.
+func (r *RedisCluster) owner(ctx context.Context, slot int64) (owner *Server, replicas []*Server, end int64, err error) {
 	named := make(map[string]bool)
-	for _, s := range byAddr {
+	for _, s := range r.running() {
 		if err := s.redis(func(client *redis.Client) error {
-			parts, err := client.ClusterSlots(ctx).Result()
-			for _, p := range parts {
-				if p.Start > slot || slot > p.End {
-					continue
-				}
-				named[p.Nodes[0].Addr], end, replicas = true, p.End, nil
-				owner = byAddr[p.Nodes[0].Addr]
-				for _, n := range p.Nodes[1:] {
-					if replica := byAddr[n.Addr]; replica != nil {
-						replicas = append(replicas, replica)
-					}
+			shards, err := client.ClusterShards(ctx).Result()
+			nodes, last := shardOf(shards, slot)
+			owner, replicas, end = nil, nil, last
+			for _, n := range nodes {
+				addr := net.JoinHostPort(n.IP, strconv.FormatInt(n.Port, 10))
+				node := r.runningAt(addr)
+				switch {
+				case n.Role == "master":
+					named[addr], owner = true, node
+				case node != nil:
+					replicas = append(replicas, node)
 				}
 			}
 			return err
 		}); err != nil {
-			return nil, 0, nil, err
+			return nil, nil, 0, err
 		}
 	}
 	if owner == nil || len(named) != 1 {
-		return nil, 0, nil, fmt.Errorf("the nodes name %v as the owner of slot %d", named, slot)
+		return nil, nil, 0, fmt.Errorf("the nodes name %v as the owner of slot %d", named, slot)
 	}
-	return owner, end, replicas, nil
+	return owner, replicas, end, nil
+}
+
+// shardOf returns the nodes that have a slot, and all up to end.
+func shardOf(shards []redis.ClusterShard, slot int64) (nodes []redis.Node, end int64) {
+	for _, shard := range shards {
+		for _, part := range shard.Slots {
+			if part.Start <= slot && slot <= part.End {
+				return shard.Nodes, part.End
+			}
+		}
+	}
+	return nil, 0
+}
+
+// runningAt returns the node at an address, or nil if it does not run.
+func (r *RedisCluster) runningAt(addr string) *Server {
+	for _, s := range r.running() {
+		if s.Addr() == addr {
+			return s
+		}
+	}
+	return nil
 }
 
 func (r *RedisCluster) running() []*Server {

@@ -1,0 +1,64 @@
+package testenv_test
+
+import (
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/testenv"
+)
+
+// disk returns a small one, which root must be able to have.
+func disk(t *testing.T) *testenv.Disk {
+	if err := testenv.CanMount(); err != nil && os.Geteuid() != 0 {
+		t.Skip(err)
+	}
+	return testenv.SmallDisk(t, 8<<20)
+}
+
+func TestFullDiskTakesNothingUntilItIsFreed(t *testing.T) {
+	t.Parallel()
+	d := disk(t)
+	file := filepath.Join(d.Path(), "file")
+	require.NoError(t, os.WriteFile(file, []byte("fits"), 0o600))
+	d.Fill()
+	d.Fill()
+	require.ErrorIs(t, os.WriteFile(file+"2", make([]byte, 1<<16), 0o600), syscall.ENOSPC)
+	d.Free()
+	require.NoError(t, os.WriteFile(file+"2", make([]byte, 1<<16), 0o600))
+}
+
+func TestReadOnlyDiskTakesNothingUntilItIsWritable(t *testing.T) {
+	t.Parallel()
+	d := disk(t)
+	file := filepath.Join(d.Path(), "file")
+	f, err := os.Create(file)
+	require.NoError(t, err)
+	time.AfterFunc(silence, func() { f.Close() })
+
+	d.ReadOnly()
+	require.ErrorIs(t, f.Sync(), os.ErrClosed, "it waits until nobody writes")
+	require.ErrorIs(t, os.WriteFile(file, nil, 0o600), syscall.EROFS)
+	d.Writable()
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+}
+
+func TestRedisOnAFullDiskRefusesWritesUntilItIsFreed(t *testing.T) {
+	t.Parallel()
+	d := disk(t)
+	server := testenv.StartRedis(t, "--dir", d.Path()) // one that syncs always ends
+	client := redisClient(t, server.Addr())
+	require.NoError(t, client.Set(within(t), "k", "v", 0).Err())
+	d.Fill()
+	require.Eventually(t, func() bool {
+		return client.Set(within(t), "k", make([]byte, 1<<14), 0).Err() != nil
+	}, 10*time.Second, 10*time.Millisecond)
+	d.Free()
+	require.Eventually(t, func() bool {
+		return client.Set(within(t), "k", "again", 0).Err() == nil
+	}, 30*time.Second, 100*time.Millisecond)
+}
