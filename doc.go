@@ -54,6 +54,20 @@
 // Fault-Tolerant Mechanism for Distributed File Cache Consistency" (SOSP 1989),
 // with the client's side counted from the send.
 //
+// # What is assumed
+//
+// At most one term of an election is alive at a time if
+//
+//   - no clock's rate is further than ρ from true,
+//   - the leader's host is not paused or suspended for longer than its own clock
+//     shows (on Linux CLOCK_BOOTTIME, which counts suspend; a virtual machine that
+//     is restored or moved may not see the pause),
+//   - the store keeps what it has acknowledged,
+//   - the work's effects end within W of the end of its context.
+//
+// Otherwise nothing but the token stops the effects of a leader that is none any
+// more.
+//
 // # What is promised
 //
 //   - At every instant at most one term of an election is alive, whatever the
