@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// planned is how many faults the plan has; the rows of the fault table have its
+// numbers.
+const planned = 54
+
+// elsewhere says of faults of the plan why the table has no row for them.
+func elsewhere() map[int]string {
+	return map[int]string{
+		28: "the candidates' wall clock: simulation",
+		30: "clock rates: simulation",
+		31: "suspend: simulation",
+		48: "SQL stores: there is none yet",
+		49: "SQL stores: there is none yet",
+		51: "peers without a store: there are none yet",
+		52: "peers without a store: there are none yet",
+		54: "the soak",
+	}
+}
+
+// missing returns what a whole proof has, and these results have not.
+func (r *results) missing() []string {
+	gone := []string{}
+	lacks := func(missing bool, what string) {
+		if missing {
+			gone = append(gone, what)
+		}
+	}
+	without := func(has func(store string) bool) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(r.Stores), has), ", ")
+	}
+	lacks(r.Setting == nil, "what the run was made with (setting.json)")
+	lacks(r.Simulation == nil, "the simulation (simulation.json)")
+	lacks(r.Planted == nil, "the planted bugs (planted.json)")
+	faults := without(func(store string) bool { return len(r.Faults[store]) > 0 })
+	lacks(faults != "", "faults on "+faults)
+	linear := without(func(store string) bool { _, ok := r.Linear[store]; return ok })
+	lacks(linear != "", "linearizability of "+linear)
+	soak := without(func(store string) bool { _, ok := r.Soak[store]; return ok })
+	lacks(soak != "", "the soak of "+soak)
+	rows, unplayed := r.unplayed()
+	lacks(len(rows) > 0, "these faults of the plan, on any store: "+strings.Join(rows, "; "))
+	lacks(unplayed > 0, fmt.Sprintf("%d rows on some of the stores: \"not run\" in the table", unplayed))
+	return gone
+}
+
+// unplayed returns the faults of the plan that no store has a row of, and how
+// often a row that some store has is missing on another.
+func (r *results) unplayed() (numbers []string, cells int) {
+	stores := map[string]int{} // of which there is a row, by its label
+	known := map[int]bool{}
+	for _, store := range r.Stores {
+		for _, f := range r.Faults[store] {
+			stores[f.label()]++
+			known[f.Number] = true
+		}
+	}
+	for number := 1; number <= planned; number++ {
+		if why, ok := elsewhere()[number]; known[number] {
+			continue
+		} else if ok {
+			numbers = append(numbers, fmt.Sprintf("%d (%s)", number, why))
+		} else {
+			numbers = append(numbers, fmt.Sprint(number))
+		}
+	}
+	for _, n := range stores {
+		cells += len(r.Stores) - n
+	}
+	return numbers, cells
+}

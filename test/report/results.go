@@ -1,0 +1,285 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/electkv/election/internal/oracle"
+)
+
+// The stores that a whole proof is about. One without results is reported as
+// not run.
+func stores() []string {
+	return []string{"file", "etcd", "etcd3", "consul", "consul3", "redis", "redis-sentinel", "redis-cluster"}
+}
+
+// results is what a run left in its folder. What is nil was not there.
+type results struct {
+	Setting    *setting
+	Stores     []string // the known ones, then others that were found
+	Faults     map[string][]fault
+	Linear     map[string]linear
+	Soak       map[string]soak
+	Simulation *simulation
+	Planted    []planted
+}
+
+// A fault is a row of the fault table, played on a store.
+type fault struct {
+	Store    string
+	Number   int
+	Letter   string // if the number has several rows
+	Fault    string
+	Applies  bool
+	Reason   string // why it does not
+	Expected string // green, or red without what
+	Verdict  string // yes, or no: whether it was as expected
+	Wrong    []string
+	Terms    int
+	Overlaps int
+	Refused  int
+	Requests int
+	Waits    []wait
+	Findings oracle.Findings
+	History  string
+}
+
+// A wait is how long a leader was waited for; see [oracle.Wait].
+type wait struct {
+	After string
+	Took  time.Duration `json:"took_ns"`
+	Bound time.Duration `json:"bound_ns"`
+}
+
+// linear is the search for one story in what several clients of a store saw.
+type linear struct {
+	Store      string
+	Seed       uint64
+	Operations int
+	Unknown    int
+	Names      int
+	Faults     int
+	Kept       bool
+	Detail     string
+}
+
+// soak is a run with faults at random.
+type soak struct {
+	Store    string
+	Seed     uint64
+	Duration time.Duration `json:"duration_ns"`
+	Terms    int
+	Overlaps int
+	Faults   int
+	Kept     bool
+}
+
+// simulation is elections in fake time.
+type simulation struct {
+	Seed           uint64
+	Schedules      int
+	Terms          int
+	Overlaps       int
+	Forced         int // overlaps by an operator's hand
+	Requests       int
+	SimulatedHours float64
+	Rules          map[string]int // how much each rule looked at
+}
+
+// planted is a bug that a rule has to see.
+type planted struct {
+	Bug       string
+	Rule      string
+	Caught    bool
+	Schedules int // until it was
+}
+
+// load reads a folder of results. It refuses what it does not understand: a
+// figure that was misread would be a lie.
+func load(dir string) (*results, error) {
+	if info, err := os.Stat(dir); err != nil {
+		return nil, err
+	} else if !info.IsDir() {
+		return nil, fmt.Errorf("%s is no folder", dir)
+	}
+	r := &results{Stores: stores(), Faults: map[string][]fault{}, Linear: map[string]linear{}, Soak: map[string]soak{}}
+	err := errors.Join(
+		one(filepath.Join(dir, settingFile), &r.Setting),
+		one(filepath.Join(dir, "simulation.json"), &r.Simulation),
+		one(filepath.Join(dir, "planted.json"), &r.Planted),
+		each(dir, "faults-", ".ndjson", r.addFaults),
+		each(dir, "linear-", ".json", func(store, file string) error { return add(r, r.Linear, store, file) }),
+		each(dir, "soak-", ".json", func(store, file string) error { return add(r, r.Soak, store, file) }),
+	)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// one reads a file that holds one JSON value, if there is such a file.
+func one(file string, into any) error {
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	return nil
+}
+
+// each calls read for each store that the folder has a file of.
+func each(dir, prefix, suffix string, read func(store, file string) error) error {
+	files, err := filepath.Glob(filepath.Join(dir, prefix+"*"+suffix))
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		store := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(file), prefix), suffix)
+		if err := read(store, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// know takes a store into the list.
+func (r *results) know(store string) {
+	if !slices.Contains(r.Stores, store) {
+		r.Stores = append(r.Stores, store)
+	}
+}
+
+func add[T any](r *results, to map[string]T, store, file string) error {
+	r.know(store)
+	var v *T
+	if err := one(file, &v); err != nil {
+		return err
+	}
+	if v == nil {
+		return fmt.Errorf("%s: it holds nothing", file)
+	}
+	to[store] = *v
+	return nil
+}
+
+// addFaults reads the rows of a store.
+func (r *results) addFaults(store, file string) error {
+	r.know(store)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	in := json.NewDecoder(bytes.NewReader(text))
+	for {
+		var f fault
+		err := in.Decode(&f)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f.check(store)
+		}
+		if err == nil && slices.ContainsFunc(r.Faults[store], func(g fault) bool { return g.label() == f.label() }) {
+			err = fmt.Errorf("row %s is there twice: the folder holds more than one run", f.label())
+		}
+		if err != nil {
+			return fmt.Errorf("%s: result %d: %w", file, len(r.Faults[store])+1, err)
+		}
+		r.Faults[store] = append(r.Faults[store], f)
+	}
+}
+
+// label returns the row's number, with its letter.
+func (f fault) label() string { return fmt.Sprintf("%02d%s", f.Number, f.Letter) }
+
+const redWithout = "red without "
+
+// remedy returns what the row was played without, so that it had to be red.
+func (f fault) remedy() (what string, ok bool) { return strings.CutPrefix(f.Expected, redWithout) }
+
+// about returns what a rule said of a promise, or that it said nothing.
+func (f fault) about(promise string) oracle.Verdict {
+	if found, ok := f.Findings.Of(promise); ok {
+		return found.Verdict
+	}
+	return oracle.Silent
+}
+
+// check refuses a result that lacks what the report rests on.
+func (f fault) check(store string) error {
+	remedy, red := f.remedy()
+	switch {
+	case f.Store != store:
+		return fmt.Errorf("it is of %q", f.Store)
+	case f.Number < 1 || f.Fault == "":
+		return errors.New("it has no number or no name")
+	case !f.Applies && f.Reason == "":
+		return errors.New("it does not say why it does not apply")
+	case !f.Applies:
+		return nil
+	case f.Verdict != "yes" && f.Verdict != "no":
+		return fmt.Errorf("its verdict is %q", f.Verdict)
+	case f.Expected != "green" && (!red || remedy == ""):
+		return fmt.Errorf("it expects %q", f.Expected)
+	case len(f.Findings) == 0:
+		return errors.New("it has no findings")
+	case f.Terms < 0 || f.Overlaps < 0 || f.Refused < 0 || f.Requests < 0:
+		return errors.New("it counts less than nothing")
+	case f.History != "" && !filepath.IsLocal(f.History):
+		return fmt.Errorf("its history is outside the folder: %s", f.History)
+	}
+	for _, w := range f.Waits {
+		if w.Took < 0 || w.Bound <= 0 {
+			return fmt.Errorf("a wait of %v, promised within %v", w.Took, w.Bound)
+		}
+	}
+	for _, found := range f.Findings {
+		if found.Promise == "" || found.Verdict != oracle.Kept && found.Verdict != oracle.Broken && found.Verdict != oracle.Silent {
+			return fmt.Errorf("a finding about %q is %q", found.Promise, found.Verdict)
+		}
+	}
+	return nil
+}
+
+// check refuses results that say nothing.
+func (r *results) check() error {
+	if s := r.Simulation; s != nil && (s.Schedules < 1 || s.Terms < 1) {
+		return errors.New("simulation.json: it simulated nothing")
+	}
+	if r.Planted != nil && len(r.Planted) == 0 {
+		return errors.New("planted.json: there is no bug in it")
+	}
+	for _, p := range r.Planted {
+		if p.Bug == "" || p.Rule == "" {
+			return errors.New("planted.json: a bug or its rule has no name")
+		}
+	}
+	for store, l := range r.Linear {
+		if l.Store != store || l.Operations < 1 {
+			return fmt.Errorf("linear-%s.json: %d operations on %q", store, l.Operations, l.Store)
+		}
+	}
+	for store, s := range r.Soak {
+		if s.Store != store || s.Duration <= 0 {
+			return fmt.Errorf("soak-%s.json: %v on %q", store, s.Duration, s.Store)
+		}
+	}
+	return nil
+}
