@@ -104,4 +104,4 @@ func (l *list) add(text string) {
 	}
 }
 
-func (l *list) String() string { return strings.Join(l, ", ") }
+func (l *list) String() string { return strings.Join(*l, ", ") }
