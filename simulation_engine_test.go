@@ -107,4 +107,8 @@ func (t *simTerm) Trusted() time.Duration {
 	return clock.After(clock.When(sent), span)
 }
 
-func (t *simTerm) Quit() { _ = t.Resign(context.Background()) }
+func (t *simTerm) Quit() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = t.Resign(ctx)
+}

@@ -1,0 +1,119 @@
+package election_test
+
+import (
+	"reflect"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/sim"
+)
+
+// A planted bug is a world with an engine that has it, and the rule that must
+// find it there.
+type planted struct {
+	bug     string
+	rule    oracle.Rule
+	engine  engines
+	healthy engines             // the same without the bug; nil for the real engine
+	world   func(*sim.Schedule) // what the bug needs of the world; may be nil
+	crack   func(*sim.Schedule) // the bug, if it is in the world; may be nil
+}
+
+// The ten of reliability.md §4.1, and one for each rule that they leave out.
+var plantedBugs = []planted{
+	{bug: "b1 trust is counted from the receipt", rule: oracle.DeadlineFromSend, engine: seeing(fromReceipt)},
+	{bug: "b2 no guard, though the leader's clock has rate 0.9", rule: oracle.OneLeader, engine: guarded(0), healthy: guarded(0.2), world: slowLeaders},
+	{bug: "b3 a term is revived after its deadline", rule: oracle.NoResurrection, engine: naive(true), healthy: naive(false), world: noLostReplies},
+	{bug: "b4 the safe is freed whoever owns it", rule: oracle.OneLeader, engine: seeing(unconditionalRelease)},
+	{bug: "b5 a refresh that does not look at the key", rule: oracle.ProvenExtension, engine: seeing(keepAlive)},
+	{bug: "b5 the same", rule: oracle.OneLeader, engine: seeing(keepAlive)},
+	{bug: "b6 a lost create is tried again under a new nonce", rule: oracle.LeaderInTime, engine: seeing(newNonce), world: lostCreates},
+	{bug: "b7 a token that is reset", rule: oracle.TokensGrow, engine: seeing(resetToken)},
+	{bug: "b8 a watch that waits for events only", rule: oracle.LeaderInTime, engine: seeing(eventsOnly)},
+	{bug: "b9 the stop is not told after a cancel", rule: oracle.CallbacksPaired, engine: stopNotTold},
+	{bug: "b10 a watch is resumed without a look", rule: oracle.LeaderInTime, engine: seeing(resumedBlindly)},
+
+	{bug: "a suspend is not counted", rule: oracle.OneLeader, engine: real, crack: deaf},
+	{bug: "whether it leads is told by a message", rule: oracle.WorkWithinTerm, engine: toldLate},
+	{bug: "the same, to one who slept", rule: oracle.SleepersNotice, engine: toldLate},
+	{bug: "the safe is freed before the work has stopped", rule: oracle.ReleasedMeansStopped, engine: freedEarly},
+	{bug: "a watch is left behind", rule: oracle.NothingLeft, engine: leftWatch},
+	{bug: "a create that spins", rule: oracle.RequestsBounded, engine: seeing(spinning)},
+	{bug: "a foreign record is taken for a vacancy", rule: oracle.ForeignUnharmed, engine: seeing(contemptuous)},
+	{bug: "refreshes that do not get through", rule: oracle.LeaderKept, engine: seeing(neverRefreshed)},
+	{bug: "a resource without a fence", rule: oracle.FenceHolds, engine: real, crack: unfenced},
+}
+
+// mostSchedules is how many schedules may be tried until a bug is found.
+const mostSchedules = 300
+
+// A catch is the record of one planted bug.
+type catch struct {
+	Bug       string `json:"bug"`
+	Rule      string `json:"rule"`
+	Caught    bool   `json:"caught"`
+	Schedules int    `json:"schedules"` // that it took
+	Detail    string `json:"detail"`    // what the rule says of the last
+}
+
+// Each bug is found by its rule, in the schedules that the real engine survives
+// with every promise kept.
+func TestEachPlantedBugIsCaughtInTheSimulation(t *testing.T) {
+	catches := []catch{}
+	for _, p := range plantedBugs {
+		t.Run(p.bug+" "+nameOf(p.rule), func(t *testing.T) {
+			c := p.hunt(t)
+			catches = append(catches, c)
+			require.Truef(t, c.Caught, "%s finds nothing in %d schedules", c.Rule, c.Schedules)
+			t.Logf("caught in schedule %d: %s", c.Schedules, c.Detail)
+		})
+	}
+	results(t, "planted.json", catches)
+}
+
+func TestEachRuleHasAPlantedBug(t *testing.T) {
+	caught := map[string]bool{}
+	for _, p := range plantedBugs {
+		caught[nameOf(p.rule)] = true
+	}
+	for _, rule := range oracle.All() {
+		require.True(t, caught[nameOf(rule)], "no planted bug for %s", nameOf(rule))
+	}
+}
+
+// hunt runs schedules with and without the bug until it is found.
+func (p planted) hunt(t *testing.T) catch {
+	c := catch{Bug: p.bug, Rule: nameOf(p.rule)}
+	healthy := p.healthy
+	if healthy == nil {
+		healthy = real
+	}
+	draw := rapid.Custom(drawSchedule)
+	for c.Schedules < mostSchedules && !c.Caught {
+		c.Schedules++
+		s := draw.Example(c.Schedules)
+		if p.world != nil {
+			p.world(&s)
+		}
+		well := simulate(t, uint64(c.Schedules), s, healthy)
+		require.Emptyf(t, well.findings.Broken(), "without the bug, on %s", s)
+		if p.crack != nil {
+			p.crack(&s)
+		}
+		sick := simulate(t, uint64(c.Schedules), s, p.engine)
+		found := oracle.Judge(sick.history, p.rule)[0]
+		c.Caught, c.Detail = found.Verdict == oracle.Broken, found.Detail
+	}
+	return c
+}
+
+// nameOf returns the name of a rule's function.
+func nameOf(rule oracle.Rule) string {
+	name := runtime.FuncForPC(reflect.ValueOf(rule).Pointer()).Name()
+	return name[strings.LastIndexByte(name, '.')+1:]
+}

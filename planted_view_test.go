@@ -1,0 +1,273 @@
+package election_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"iter"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/internal/sim"
+	"github.com/electkv/election/kv"
+)
+
+// Bugs of adapters and of engines that a view of the store can have: the engine
+// above it is the real one.
+
+// fromReceipt adds the time that a call took to the TTL that it was granted, so
+// that trust is counted from the answer.
+func fromReceipt(n *sim.Node) kv.Store { return receipt{n.Store} }
+
+type receipt struct{ kv.Store }
+
+func (v receipt) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	sent := time.Now()
+	got, err := v.Store.Create(ctx, name, rec)
+	got.TTL += time.Since(sent)
+	return got, err
+}
+
+func (v receipt) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	sent := time.Now()
+	got, err := v.Store.Refresh(ctx, name, rec)
+	got.TTL += time.Since(sent)
+	return got, err
+}
+
+// unconditionalRelease deletes whatever record is there.
+func unconditionalRelease(n *sim.Node) kv.Store { return careless{n.Store} }
+
+type careless struct{ kv.Store }
+
+func (v careless) Delete(ctx context.Context, name string, _ kv.Record) error {
+	rec, err := v.Get(ctx, name)
+	if errors.Is(err, kv.ErrVacant) {
+		return kv.ErrStale
+	}
+	if err != nil {
+		return err
+	}
+	return v.Store.Delete(ctx, name, rec)
+}
+
+// keepAlive takes the store's answer to a refresh for a success, whatever became
+// of the key: so do the keep-alive of an etcd lease and the renewal of a Consul
+// session.
+func keepAlive(n *sim.Node) kv.Store { return n.Observe(leaseOnly{n.Link}) }
+
+type leaseOnly struct{ kv.Store }
+
+func (v leaseOnly) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	got, err := v.Store.Refresh(ctx, name, rec)
+	if errors.Is(err, kv.ErrStale) {
+		return rec, nil
+	}
+	return got, err
+}
+
+// newNonce signs each try of a create anew, so that what a lost one has put in is
+// nobody's.
+func newNonce(n *sim.Node) kv.Store { return nonces{n.Store} }
+
+type nonces struct{ kv.Store }
+
+func (v nonces) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	rec.Signature += rand.Text()
+	return v.Store.Create(ctx, name, rec)
+}
+
+// resetToken counts the writes of a key that is made anew each time, as Consul's
+// LockIndex does: each holder's token is 1.
+func resetToken(n *sim.Node) kv.Store {
+	return n.Observe(&resets{Store: n.Link, tokens: map[string]uint64{}})
+}
+
+type resets struct {
+	kv.Store
+	mu     sync.Mutex
+	tokens map[string]uint64 // the true ones, by signature
+}
+
+func (v *resets) out(rec kv.Record, err error) (kv.Record, error) {
+	if err == nil && rec.Token != 0 {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.tokens[rec.Signature] = rec.Token
+		rec.Token = 1
+	}
+	return rec, err
+}
+
+func (v *resets) in(rec kv.Record) kv.Record {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	rec.Token = v.tokens[rec.Signature]
+	return rec
+}
+
+func (v *resets) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	return v.out(v.Store.Create(ctx, name, rec))
+}
+
+func (v *resets) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	return v.out(v.Store.Swap(ctx, name, v.in(old), next))
+}
+
+func (v *resets) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	return v.out(v.Store.Refresh(ctx, name, v.in(rec)))
+}
+
+func (v *resets) Delete(ctx context.Context, name string, rec kv.Record) error {
+	return v.Store.Delete(ctx, name, v.in(rec))
+}
+
+func (v *resets) Get(ctx context.Context, name string) (kv.Record, error) {
+	return v.out(v.Store.Get(ctx, name))
+}
+
+func (v *resets) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		for rec, err := range v.Store.Watch(ctx, name) {
+			if !yield(v.out(rec, err)) {
+				return
+			}
+		}
+	}
+}
+
+// eventsOnly never hears of a record that expires: nothing is written then.
+func eventsOnly(n *sim.Node) kv.Store { return deafToExpiry{n.Store, n} }
+
+type deafToExpiry struct {
+	kv.Store
+	node *sim.Node
+}
+
+func (v deafToExpiry) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		first := true
+		for rec, err := range v.Store.Watch(ctx, name) {
+			missed := !first && errors.Is(err, kv.ErrVacant) && v.node.Lapsed()
+			first = false
+			if !missed && !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// resumedBlindly goes on with the next event after a watch was broken, and
+// misses what happened in between.
+func resumedBlindly(n *sim.Node) kv.Store { return &blind{Store: n.Store} }
+
+type blind struct {
+	kv.Store
+	mu      sync.Mutex
+	resumed bool
+}
+
+func (v *blind) resume(broken bool) (before bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	before, v.resumed = v.resumed, broken
+	return before
+}
+
+func (v *blind) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		skip := v.resume(false)
+		for rec, err := range v.Store.Watch(ctx, name) {
+			broken := err != nil && !errors.Is(err, kv.ErrVacant) && ctx.Err() == nil
+			if broken {
+				v.resume(true)
+			}
+			if skip && !broken {
+				skip = false
+				continue
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// leftWatch starts a second watch that outlives the first: until the world ends,
+// as its bubble would not forgive a longer life.
+func leftWatch(s sim.Schedule) func(*sim.Node) sim.Engine {
+	return func(n *sim.Node) sim.Engine {
+		return run(n, leaky{n.Store, func() time.Duration { return s.Horizon - n.Now() }}, s.TTL, s.Margin)
+	}
+}
+
+type leaky struct {
+	kv.Store
+	left func() time.Duration
+}
+
+func (v leaky) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.left())
+		go func() {
+			defer cancel()
+			for range v.Store.Watch(longer, name) { //nolint:revive // it only lives
+			}
+		}()
+		v.Store.Watch(ctx, name)(yield)
+	}
+}
+
+// spinning tries a create again at once while the safe is held.
+func spinning(n *sim.Node) kv.Store { return spinner{n.Store} }
+
+type spinner struct{ kv.Store }
+
+func (v spinner) Create(ctx context.Context, name string, rec kv.Record) (got kv.Record, err error) {
+	for range 1000 {
+		got, err = v.Store.Create(ctx, name, rec)
+		if !errors.Is(err, kv.ErrHeld) {
+			break
+		}
+	}
+	return got, err
+}
+
+// contemptuous sees a vacancy where a foreign record is, and puts its own there.
+func contemptuous(n *sim.Node) kv.Store { return contempt{n.Store} }
+
+type contempt struct{ kv.Store }
+
+func (v contempt) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	got, err := v.Store.Create(ctx, name, rec)
+	if !errors.Is(err, kv.ErrHeld) {
+		return got, err
+	}
+	if there, looked := v.Get(ctx, name); looked == nil && there.Foreign {
+		return v.Swap(ctx, name, there, rec)
+	}
+	return got, err
+}
+
+func (v contempt) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		for rec, err := range v.Store.Watch(ctx, name) {
+			if rec.Foreign {
+				rec, err = kv.Record{}, kv.ErrVacant
+			}
+			if !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// neverRefreshed refreshes at another address.
+func neverRefreshed(n *sim.Node) kv.Store { return misled{n.Store} }
+
+type misled struct{ kv.Store }
+
+func (v misled) Refresh(context.Context, string, kv.Record) (kv.Record, error) {
+	return kv.Record{}, errors.New("refused: port " + strconv.Itoa(2378))
+}
