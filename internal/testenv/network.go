@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/electkv/election/internal/testenv/install"
 )
 
 // A Network is one of hosts of the test's own, all connected to this machine
@@ -85,12 +87,8 @@ func newNetwork() (*Network, error) {
 	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
 		return nil, errors.New("network: hosts are to be had as root on Linux only")
 	}
-	for _, command := range []struct{ name, in string }{
-		{"ip", "iproute2"}, {"nft", "nftables"}, {"nsenter", "util-linux"}, {"unshare", "util-linux"},
-	} {
-		if _, err := exec.LookPath(command.name); err != nil {
-			return nil, fmt.Errorf("network: %s is not in PATH: install it (apt-get install %s)", command.name, command.in)
-		}
+	if missing := install.MissingTools(); len(missing) > 0 {
+		return nil, fmt.Errorf("network: commands are missing: apt-get install %s", strings.Join(missing, " "))
 	}
 	router, err := newNamespace()
 	if err != nil {

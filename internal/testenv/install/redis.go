@@ -27,27 +27,27 @@ func Redis() (string, error) {
 	return path, nil
 }
 
-// HasApt reports whether FetchRedis can work here: for root, where there is
+// HasApt reports whether FetchPackages can work here: for root, where there is
 // apt-get.
 func HasApt() bool {
 	_, err := exec.LookPath("apt-get")
 	return err == nil && os.Geteuid() == 0
 }
 
-// FetchRedis installs redis-server with apt-get. The distribution's own Redis
-// service is not started.
-func FetchRedis(ctx context.Context, log io.Writer) error {
+// FetchPackages installs packages with apt-get. Services that belong to them,
+// the distribution's own Redis for one, are not started.
+func FetchPackages(ctx context.Context, log io.Writer, packages ...string) error {
 	allow, err := forbidServices()
 	if err != nil {
-		return fmt.Errorf("install: redis-server: %w", err)
+		return fmt.Errorf("install: %w", err)
 	}
 	defer allow()
 	for _, args := range [][]string{
 		{"update", "-q"},
-		{"install", "-q", "-y", "--no-install-recommends", "redis-server"},
+		append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...),
 	} {
 		if err := run(ctx, log, "apt-get", args...); err != nil {
-			return fmt.Errorf("install: redis-server: %w", err)
+			return fmt.Errorf("install: %w", err)
 		}
 	}
 	return nil

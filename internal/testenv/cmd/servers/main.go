@@ -1,6 +1,7 @@
 // Command servers gets everything that the tests need a server of: it builds
-// etcd and Consul into the user's cache, and sees that there is a Redis. It is
-// quick where nothing is missing.
+// etcd and Consul into the user's cache, and sees that there is a Redis. For
+// root, who may have hosts and disks of the test's own, it also sees that there
+// are the commands that make them. It is quick where nothing is missing.
 //
 // Redis is taken from PATH. Where it is missing, it is installed with apt-get
 // (as root), or run in a container (where a docker engine answers); if neither
@@ -21,6 +22,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"strings"
 	"syscall"
 
 	"github.com/electkv/election/internal/testenv/install"
@@ -44,7 +47,27 @@ func provide(ctx context.Context, out, log io.Writer) error {
 		}
 		fmt.Fprintln(log, "found", path)
 	}
+	if err := provideTools(ctx, log); err != nil {
+		return err
+	}
 	return provideRedis(ctx, out, log)
+}
+
+// provideTools gets what only root can use. Where that is missing and cannot be
+// got, the tests that need it say so.
+func provideTools(ctx context.Context, log io.Writer) error {
+	missing := install.MissingTools()
+	switch {
+	case runtime.GOOS != "linux" || os.Geteuid() != 0:
+		fmt.Fprintln(log, "not root on Linux: there will be no tests on networks and disks of their own")
+	case len(missing) == 0:
+		fmt.Fprintln(log, "found what makes networks and disks")
+	case install.HasApt():
+		return install.FetchPackages(ctx, log, missing...)
+	default:
+		fmt.Fprintln(log, "tests on networks and disks of their own will fail: install", strings.Join(missing, " "))
+	}
+	return nil
 }
 
 func provideRedis(ctx context.Context, out, log io.Writer) error {
@@ -57,7 +80,7 @@ func provideRedis(ctx context.Context, out, log io.Writer) error {
 		fmt.Fprintln(log, "using the Redis at ELECTION_TEST_REDIS")
 		return nil
 	case install.HasApt():
-		return install.FetchRedis(ctx, log)
+		return install.FetchPackages(ctx, log, "redis-server")
 	case install.HasDocker(ctx):
 		addr, err := install.RunRedis(ctx, log)
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -50,6 +51,16 @@ esac`)
 		require.Equal(t, "export ELECTION_TEST_REDIS=127.0.0.1:49153\n", out.String())
 	}
 	require.FileExists(t, filepath.Join(dir, "running"))
+}
+
+func TestMissingToolsOfRootAreNamed(t *testing.T) {
+	if runtime.GOOS != "linux" || os.Geteuid() != 0 {
+		t.Skip("they are of use to root on Linux only")
+	}
+	var log strings.Builder
+	onlyInPath(t, "mount", "exit 1")
+	require.NoError(t, provideTools(t.Context(), &log))
+	require.Contains(t, log.String(), "install iproute2 nftables util-linux mount\n")
 }
 
 // onlyInPath makes a script the only command there is.
