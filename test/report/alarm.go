@@ -20,6 +20,11 @@ func (r *results) alarms() []string {
 				alarm("%s: %s %s: %s", store, f.label(), f.Fault, wrong)
 			}
 		}
+		for _, f := range r.Bugs[store] {
+			for _, wrong := range f.alarms() {
+				alarm("%s: planted bug %q was not caught in %s %s: %s", store, f.Bug, f.label(), f.Fault, wrong)
+			}
+		}
 		if l, ok := r.Linear[store]; ok && !l.Kept {
 			alarm("%s: its answers cannot be told as one story: %s", store, l.Detail)
 		}

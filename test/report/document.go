@@ -20,9 +20,10 @@ type document struct {
 
 	Alarms, Missing []string
 	Played, Good    int // rows of the fault table, on all stores
-	Caught          int // of the planted bugs
+	Caught          int // of the planted bugs, in the simulation
+	Real, RealGood  int // planted bugs on real servers, and those that were caught
 
-	Matrix, FaultTable, Delays, Counts, Promises, Bugs, Linearity, Soaks string
+	Matrix, FaultTable, Delays, Counts, Promises, Bugs, RealBugs, Linearity, Soaks string
 }
 
 // publish writes the report and its pictures. The claims are quoted from doc.
@@ -54,17 +55,13 @@ func newDocument(r *results, claims []section, pictures []picture) document {
 		results: r, Claims: claims, Pictures: pictures,
 		Alarms: r.alarms(), Missing: r.missing(),
 		Matrix: r.matrix(), FaultTable: r.faultTable(), Delays: r.delayTable(), Counts: r.countTable(),
-		Promises: r.promiseTable(), Bugs: r.bugTable(), Linearity: r.linearTable(), Soaks: r.soakTable(),
+		Promises: r.promiseTable(), Bugs: r.bugTable(), RealBugs: r.realBugTable(), Linearity: r.linearTable(), Soaks: r.soakTable(),
 	}
 	for _, store := range r.Stores {
-		for _, f := range r.Faults[store] {
-			if f.Applies {
-				d.Played++
-			}
-			if f.Applies && len(f.alarms()) == 0 {
-				d.Good++
-			}
-		}
+		played, good := score(r.Faults[store])
+		d.Played, d.Good = d.Played+played, d.Good+good
+		played, good = score(r.Bugs[store])
+		d.Real, d.RealGood = d.Real+played, d.RealGood+good
 	}
 	for _, p := range pictures {
 		if p.Missing != "" {
@@ -77,4 +74,18 @@ func newDocument(r *results, claims []section, pictures []picture) document {
 		}
 	}
 	return d
+}
+
+// score counts the rows that were played, and those that were as expected.
+func score(rows []fault) (played, good int) {
+	for _, f := range rows {
+		if !f.Applies {
+			continue
+		}
+		played++
+		if len(f.alarms()) == 0 {
+			good++
+		}
+	}
+	return played, good
 }

@@ -56,7 +56,7 @@ func (r *results) promises() []string {
 	return all
 }
 
-// bugTable shows which rule saw which bug.
+// bugTable shows which rule of the simulation saw which bug.
 func (r *results) bugTable() string {
 	rows := [][]string{}
 	for _, p := range r.Planted {
@@ -64,9 +64,28 @@ func (r *results) bugTable() string {
 		if !p.Caught {
 			caught = "**no**"
 		}
-		rows = append(rows, []string{plain(p.Bug), plain(p.Rule), caught, fmt.Sprint(p.Schedules)})
+		rows = append(rows, []string{plain(p.Bug), plain(p.Rule), caught, fmt.Sprint(p.Schedules), plain(p.Detail)})
 	}
-	return table([]string{"planted bug", "rule", "caught", "schedules"}, rows)
+	return table([]string{"planted bug", "rule", "caught", "schedules", "what it says"}, rows)
+}
+
+// realBugTable shows which promises each bug broke on real servers.
+func (r *results) realBugTable() string {
+	rows := [][]string{}
+	for _, store := range r.Stores {
+		for _, f := range r.Bugs[store] {
+			caught := "yes"
+			if len(f.alarms()) > 0 {
+				caught = "**no**"
+			}
+			broken := list{}
+			for _, found := range f.Findings.Broken() {
+				broken.add(plain(found.Promise))
+			}
+			rows = append(rows, []string{plain(f.Bug), store, plain(f.Fault), caught, broken.String()})
+		}
+	}
+	return table([]string{"planted bug", "store", "fault", "caught", "broken"}, rows)
 }
 
 // linearTable shows the searches for one story.

@@ -13,9 +13,8 @@ const planned = 54
 // elsewhere says of faults of the plan why the table has no row for them.
 func elsewhere() map[int]string {
 	return map[int]string{
-		28: "the candidates' wall clock: simulation",
-		30: "clock rates: simulation",
-		31: "suspend: simulation",
+		30: "clock rates: left to the simulation",
+		31: "suspend: left to the simulation",
 		48: "SQL stores: there is none yet",
 		49: "SQL stores: there is none yet",
 		51: "peers without a store: there are none yet",
@@ -37,7 +36,8 @@ func (r *results) missing() []string {
 	}
 	lacks(r.Setting == nil, "what the run was made with (setting.json)")
 	lacks(r.Simulation == nil, "the simulation (simulation.json)")
-	lacks(r.Planted == nil, "the planted bugs (planted.json)")
+	lacks(r.Planted == nil, "the planted bugs in the simulation (planted.json)")
+	lacks(len(r.Bugs) == 0, "planted bugs on real servers")
 	faults := without(func(store string) bool { return len(r.Faults[store]) > 0 })
 	lacks(faults != "", "faults on "+faults)
 	linear := without(func(store string) bool { _, ok := r.Linear[store]; return ok })

@@ -110,8 +110,8 @@ func TestAnEmptyFolderProvesNothing(t *testing.T) {
 	require.NotRegexp(t, `\|\s*yes`, string(text))
 	require.Regexp(t, `\| redis \| not run \| not run \|`, string(text))
 	for _, line := range []string{
-		"- Faults on real servers: not run.", "- Simulation: not run.", "- Planted bugs: not run.",
-		"- what the run was made with (setting.json)", "- the simulation (simulation.json)", "- the planted bugs (planted.json)",
+		"- Faults on real servers: not run.", "- Simulation: not run.", "- Planted bugs in the simulation: not run.", "- Planted bugs on real servers: not run.",
+		"- what the run was made with (setting.json)", "- the simulation (simulation.json)", "- the planted bugs in the simulation (planted.json)",
 		"What this run was made with was not recorded.",
 	} {
 		require.Contains(t, string(text), line+"\n")
@@ -140,6 +140,7 @@ func TestGarbageIsRefused(t *testing.T) {
 		{"faults-etcd.ndjson", with(`"number":1`, `"number":1,"overlaps":-1`), "it counts less than nothing"},
 		{"faults-etcd.ndjson", with(`"number":1`, `"number":1,"history":"../../etc/passwd"`), "its history is outside the folder"},
 		{"faults-etcd.ndjson", with(`"number":1`, `"number":1,"waits":[{"took_ns":5}]`), "a wait of 5ns, promised within 0s"},
+		{"bugs-etcd.ndjson", good + with(`"applies":true`, `"applies":true,"bug":"b"`) + good, "bugs-etcd.ndjson: result 3: row 01 is there twice"},
 		{"simulation.json", `{"schedules":1}`, "simulation.json: it simulated nothing"},
 		{"simulation.json", `[]`, "simulation.json: json: cannot unmarshal array"},
 		{"planted.json", `[]`, "planted.json: there is no bug in it"},
@@ -190,8 +191,11 @@ func TestWhatMustNotBeIsAnAlarm(t *testing.T) {
 		Soak:       map[string]soak{"x": {Kept: true, Overlaps: 3}},
 		Simulation: &simulation{Overlaps: 1},
 		Planted:    []planted{{Bug: "b", Rule: "r"}},
+		Bugs: map[string][]fault{"x": {{Number: 4, Fault: "f", Bug: "b", Applies: true, Verdict: "yes", Expected: "red without care", Findings: oracle.Findings{kept}},
+			{Number: 5, Fault: "f", Bug: "b", Applies: true, Verdict: "yes", Expected: "red without care", Findings: oracle.Findings{broken}}}},
 	}
 	require.Equal(t, []string{
+		`x: planted bug "b" was not caught in 04 f: it should be red, and nothing is broken`,
 		"x: its answers cannot be told as one story: at s",
 		"x: the soak broke a promise (3 overlaps)",
 		"simulation: 1 overlaps",

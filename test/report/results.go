@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +28,7 @@ type results struct {
 	Setting    *setting
 	Stores     []string // the known ones, then others that were found
 	Faults     map[string][]fault
+	Bugs       map[string][]fault // rows that are red for a planted bug
 	Linear     map[string]linear
 	Soak       map[string]soak
 	Simulation *simulation
@@ -39,6 +41,7 @@ type fault struct {
 	Number   int
 	Letter   string // if the number has several rows
 	Fault    string
+	Bug      string // planted in it
 	Applies  bool
 	Reason   string // why it does not
 	Expected string // green, or red without what
@@ -101,6 +104,7 @@ type planted struct {
 	Rule      string
 	Caught    bool
 	Schedules int // until it was
+	Detail    string
 }
 
 // load reads a folder of results. It refuses what it does not understand: a
@@ -111,12 +115,13 @@ func load(dir string) (*results, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is no folder", dir)
 	}
-	r := &results{Stores: stores(), Faults: map[string][]fault{}, Linear: map[string]linear{}, Soak: map[string]soak{}}
+	r := &results{Stores: stores(), Faults: map[string][]fault{}, Bugs: map[string][]fault{}, Linear: map[string]linear{}, Soak: map[string]soak{}}
 	err := errors.Join(
 		one(filepath.Join(dir, settingFile), &r.Setting),
 		one(filepath.Join(dir, "simulation.json"), &r.Simulation),
 		one(filepath.Join(dir, "planted.json"), &r.Planted),
-		each(dir, "faults-", ".ndjson", r.addFaults),
+		each(dir, "faults-", ".ndjson", func(store, file string) error { return r.addFaults(r.Faults, store, file) }),
+		each(dir, "bugs-", ".ndjson", func(store, file string) error { return r.addFaults(r.Bugs, store, file) }),
 		each(dir, "linear-", ".json", func(store, file string) error { return add(r, r.Linear, store, file) }),
 		each(dir, "soak-", ".json", func(store, file string) error { return add(r, r.Soak, store, file) }),
 	)
@@ -179,8 +184,8 @@ func add[T any](r *results, to map[string]T, store, file string) error {
 	return nil
 }
 
-// addFaults reads the rows of a store.
-func (r *results) addFaults(store, file string) error {
+// addFaults reads the rows of a store, which were played in any order.
+func (r *results) addFaults(to map[string][]fault, store, file string) error {
 	r.know(store)
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -191,23 +196,28 @@ func (r *results) addFaults(store, file string) error {
 		var f fault
 		err := in.Decode(&f)
 		if errors.Is(err, io.EOF) {
+			slices.SortFunc(to[store], fault.compare)
 			return nil
 		}
 		if err == nil {
 			err = f.check(store)
 		}
-		if err == nil && slices.ContainsFunc(r.Faults[store], func(g fault) bool { return g.label() == f.label() }) {
+		if err == nil && slices.ContainsFunc(to[store], func(g fault) bool { return g.compare(f) == 0 }) {
 			err = fmt.Errorf("row %s is there twice: the folder holds more than one run", f.label())
 		}
 		if err != nil {
-			return fmt.Errorf("%s: result %d: %w", file, len(r.Faults[store])+1, err)
+			return fmt.Errorf("%s: result %d: %w", file, len(to[store])+1, err)
 		}
-		r.Faults[store] = append(r.Faults[store], f)
+		to[store] = append(to[store], f)
 	}
 }
 
 // label returns the row's number, with its letter.
 func (f fault) label() string { return fmt.Sprintf("%02d%s", f.Number, f.Letter) }
+
+func (f fault) compare(g fault) int {
+	return cmp.Or(cmp.Compare(f.Number, g.Number), cmp.Compare(f.Letter, g.Letter), cmp.Compare(f.Bug, g.Bug))
+}
 
 const redWithout = "red without "
 

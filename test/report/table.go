@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,9 +61,7 @@ func (r *results) faultTable() string {
 	}
 	n := notes{}
 	lines := [][]string{}
-	for _, row := range slices.SortedFunc(maps.Values(rows), func(a, b fault) int {
-		return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Letter, b.Letter))
-	}) {
+	for _, row := range slices.SortedFunc(maps.Values(rows), fault.compare) {
 		line := []string{row.label(), plain(row.Fault)}
 		for _, store := range r.Stores {
 			line = append(line, r.cell(store, row.label(), &n))
@@ -97,15 +94,9 @@ func (r *results) cell(store, label string, n *notes) string {
 func (r *results) countTable() string {
 	rows := [][]string{}
 	for _, store := range r.Stores {
-		played, good, terms, overlaps, expected, refused, requests := 0, 0, 0, 0, 0, 0, 0
+		played, good := score(r.Faults[store])
+		terms, overlaps, expected, refused, requests := 0, 0, 0, 0, 0
 		for _, f := range r.Faults[store] {
-			if !f.Applies {
-				continue
-			}
-			played++
-			if len(f.alarms()) == 0 {
-				good++
-			}
 			terms += f.Terms
 			overlaps += f.Overlaps
 			expected += f.expectedOverlaps()

@@ -13,6 +13,7 @@ import (
 type delay struct {
 	Store string
 	Bound time.Duration
+	After list            // what they were waited for after
 	Took  []time.Duration // sorted
 }
 
@@ -21,20 +22,27 @@ type delay struct {
 func (r *results) delays() []delay {
 	all := []delay{}
 	for _, store := range r.Stores {
-		byBound := map[time.Duration][]time.Duration{}
+		byBound := map[time.Duration]*delay{}
 		for _, f := range r.Faults[store] {
 			if _, red := f.remedy(); red {
 				continue
 			}
 			for _, w := range f.Waits {
-				if w.Took > 0 {
-					byBound[w.Bound] = append(byBound[w.Bound], w.Took)
+				if w.Took == 0 {
+					continue
 				}
+				d := byBound[w.Bound]
+				if d == nil {
+					d = &delay{Store: store, Bound: w.Bound}
+					byBound[w.Bound] = d
+				}
+				d.After.add(plain(w.After))
+				d.Took = append(d.Took, w.Took)
 			}
 		}
-		for bound, took := range byBound {
-			slices.Sort(took)
-			all = append(all, delay{store, bound, took})
+		for _, d := range byBound {
+			slices.Sort(d.Took)
+			all = append(all, *d)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b delay) int {
@@ -78,9 +86,9 @@ func (r *results) delayTable() string {
 		if longest < math.MaxInt64 {
 			share = fmt.Sprintf("%.0f %%", 100*float64(longest)/float64(d.Bound))
 		}
-		rows = append(rows, []string{d.Store, seconds(d.Bound), fmt.Sprint(len(d.Took)), rank(d.Took, 50), rank(d.Took, 99), seconds(longest), share})
+		rows = append(rows, []string{d.Store, d.After.String(), seconds(d.Bound), fmt.Sprint(len(d.Took)), rank(d.Took, 50), rank(d.Took, 99), seconds(longest), share})
 	}
-	return table([]string{"store", "promised within", "n", "p50", "p99", "max", "max of promised"}, rows)
+	return table([]string{"store", "after", "promised within", "n", "p50", "p99", "max", "max of promised"}, rows)
 }
 
 // rank writes down a percentile, or that there are too few values.
