@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"io"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -85,6 +86,17 @@ func TestThePictureOfAnyLengthHasSomeTicks(t *testing.T) {
 		require.Greater(t, ticks, 1, length)
 		require.Less(t, ticks, 30, length)
 	}
+}
+
+func TestAFaultLastsUntilItsVictimIsHealed(t *testing.T) {
+	shade := regexp.MustCompile(`<rect class="fault" x="[0-9.]*" y="[0-9.]*" width="([0-9.]*)"`)
+	width := func(who string) string {
+		cut, healed := at(1000, "a", history.Fault, 0, 0), at(2000, who, history.Healed, 0, 0)
+		h := history.History{Events: []history.Event{at(0, "a", history.Ready, 0, 0), cut, healed, at(3000, "a", history.Left, 0, 0)}}
+		return shade.FindStringSubmatch(draw(t, h, ""))[1]
+	}
+	require.Equal(t, width("a"), width(""))
+	require.NotEqual(t, width("a"), width("b"))
 }
 
 func TestADeadCandidateDoesNotWait(t *testing.T) {

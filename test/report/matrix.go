@@ -92,7 +92,7 @@ func (c circumstance) judge(rows []fault) string {
 // exclusive reports whether a row shows one leader at a time.
 func exclusive(f fault) bool {
 	_, red := f.remedy()
-	return f.Applies && !red && len(f.alarms()) == 0 && f.about(oneLeader()) == oracle.Kept
+	return f.Applies && !red && f.about(oneLeader()) == oracle.Kept
 }
 
 // A list holds texts, each once.

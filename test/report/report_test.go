@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -257,6 +258,34 @@ func TestTheMatrixSaysYesOnlyIfEveryRowShowsOneLeader(t *testing.T) {
 	} {
 		t.Run(c2.name, func(t *testing.T) { require.Equal(t, c2.want, c.judge(c2.rows)) })
 	}
+}
+
+// The numbers are those of the fault plan.
+func TestEachCircumstanceNeedsEachOfItsRows(t *testing.T) {
+	for i, numbers := range [][]int{{1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 18, 24, 25, 26}, {9, 10, 11}, {29}, {13, 14, 46, 47}, {32}} {
+		c := circumstances()[i]
+		rows := []fault{}
+		for _, n := range numbers {
+			rows = append(rows, fault{Number: n, Applies: true, Expected: "green", Verdict: "yes", Findings: oracle.Findings{{Promise: oneLeader(), Verdict: oracle.Kept}}})
+		}
+		require.Equal(t, c.yes, c.judge(rows), c.name)
+		for j := range rows {
+			require.Contains(t, c.judge(slices.Concat(rows[:j], rows[j+1:])), "not run", "%s without row %d", c.name, numbers[j])
+		}
+	}
+	require.Len(t, circumstances(), 5)
+}
+
+func TestWaitsCountOnlyWhereALeaderIsPromised(t *testing.T) {
+	rows := func(expected string, took ...time.Duration) fault {
+		f := fault{Expected: expected}
+		for _, d := range took {
+			f.Waits = append(f.Waits, wait{"a cut", d, 9})
+		}
+		return f
+	}
+	r := &results{Stores: []string{"x"}, Faults: map[string][]fault{"x": {rows("green", 7, 0, 3), rows("red without it", 8), rows("green", 5)}}}
+	require.Equal(t, []delay{{"x", 9, list{"a cut"}, []time.Duration{3, 5, 7}}}, r.delays())
 }
 
 func TestEveryPictureIsWellFormed(t *testing.T) {
