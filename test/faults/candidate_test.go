@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime/pprof"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/electkv/election"
@@ -27,6 +28,11 @@ type candidate struct {
 	*process
 	who   string
 	fence *pen
+
+	mu    sync.Mutex
+	term  *election.Term // while it leads
+	until time.Time      // as written down last
+	clock *boottime.Converter
 }
 
 func (p *process) candidate(who string) *candidate { return &candidate{process: p, who: who} }
@@ -48,6 +54,7 @@ func (c *candidate) run(ctx context.Context) error {
 	// What the engine sees, it is made to answer for: the faults are between the
 	// record of its requests and the store. A planted bug is the engine's.
 	var store kv.Store = history.Observe(c.freezer, c.note)
+	store = confessor{store, c}
 	if c.Bug != "" {
 		if store, err = plant(c.Bug, store); err != nil {
 			return err
@@ -69,16 +76,15 @@ func (c *candidate) run(ctx context.Context) error {
 
 // lead works in small steps, and asks before each of them whether it may.
 func (c *candidate) lead(ctx context.Context, term *election.Term) error {
-	clock := boottime.NewConverter()
 	asked := boottime.Now()
 	if ctx.Err() != nil {
 		return nil // it came too late to begin
 	}
-	until := term.Until()
-	c.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: clock.Convert(until)})
+	c.begin(term, asked)
 	c.note(history.Event{Kind: history.Started, Token: term.Token()})
 	cause := "the work panicked"
 	defer func() {
+		c.forget()
 		c.note(history.Event{Kind: history.Ended, Token: term.Token(), Text: cause})
 		c.note(history.Event{Kind: history.Finished, Token: term.Token()})
 	}()
@@ -92,10 +98,7 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 			cause = context.Cause(ctx).Error()
 			return nil
 		}
-		if u := term.Until(); !u.Equal(until) {
-			until = u
-			c.note(history.Event{Kind: history.Extended, Token: term.Token(), Until: clock.Convert(until)})
-		}
+		c.confess()
 		c.note(history.Event{Kind: history.Worked, At: asked, Token: term.Token()})
 		if c.frozen.CompareAndSwap(true, false) {
 			c.sleep("before it writes")
@@ -118,6 +121,46 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 			}
 		}
 	}
+}
+
+// begin writes down that it was elected.
+func (c *candidate) begin(term *election.Term, asked time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.term, c.until, c.clock = term, term.Until(), boottime.NewConverter()
+	c.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: c.clock.Convert(c.until)})
+}
+
+// confess writes down until when the lease is trusted, if that has changed.
+func (c *candidate) confess() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.term == nil {
+		return
+	}
+	if until := c.term.Until(); !until.Equal(c.until) {
+		c.until = until
+		c.note(history.Event{Kind: history.Extended, Token: c.term.Token(), Until: c.clock.Convert(until)})
+	}
+}
+
+// forget ends what there is to confess.
+func (c *candidate) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.term = nil
+}
+
+// A confessor is a store that sees to it that every extension is written down:
+// it comes of a refresh, and is there before the next one is sent.
+type confessor struct {
+	kv.Store
+	c *candidate
+}
+
+func (s confessor) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s.c.confess()
+	return s.Store.Refresh(ctx, name, rec)
 }
 
 // turn returns a timer for the end of the candidate's turn.

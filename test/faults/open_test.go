@@ -77,8 +77,8 @@ func (p part) etcd() (*clientv3.Client, error) {
 		Username:  p.User, Password: p.Password,
 		Logger:      zap.NewNop(),
 		DialTimeout: 5 * time.Second,
-		// A dead connection is noticed within seconds, as the TTL is short too.
-		DialKeepAliveTime:    2 * time.Second,
+		// The shortest that there are.
+		DialKeepAliveTime:    10 * time.Second,
 		DialKeepAliveTimeout: time.Second,
 	})
 }

@@ -72,22 +72,46 @@ func networkRows() []row {
 			}, 1),
 		},
 		{
-			number: 22, fault: "connections die silently", only: overNetwork, times: 3,
+			number: 22, letter: "a", fault: "connections die silently", times: 3,
+			only: and(overNetwork, on("all requests share one connection; see 22b", "consul", "consul3", "redis", "redis-sentinel", "redis-cluster")),
 			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
 				s.keep(first, 2*s.ttl)
-				s.links("has connections that are dead", func(p *testenv.Proxy) {
-					before := time.Now()
-					p.Affect(func(c testenv.Connection) bool { return c.Opened.Before(before) })
-					p.BlackHole()
-				})
+				s.links("has connections that are dead", dead(time.Now()))
 				s.pass(2 * s.ttl)
 				s.due(first.Who, s.takeover(), "SIGKILL")
 				s.kill(first.Who)
 				s.leader(first.Who)
 			},
 		},
+		{
+			// The client notices after 10 s at the earliest, since gRPC raises shorter
+			// times to that.
+			number: 22, letter: "b", fault: "the leader's connection dies silently", times: 2,
+			only: and(overNetwork, on("each request may use another connection; see 22a", "etcd", "etcd3")),
+			must: []oracle.Rule{oracle.LeaderInTime},
+			play: func(s *stage) {
+				first := s.alive()
+				s.due(first.Who, s.takeover(), "its connection died")
+				s.links("has a connection that is dead", dead(time.Now()), first.Who)
+				s.awaitOf(first.Who, history.Ended)
+				second := s.leader(first.Who)
+				s.awaitOf(first.Who, history.Seen)
+				s.due(second.Who, s.takeover(), "SIGKILL")
+				s.kill(second.Who)
+				s.leader(second.Who)
+			},
+		},
+	}
+}
+
+// dead makes the connections of a link that were opened before an instant
+// swallow everything, for good.
+func dead(before time.Time) func(*testenv.Proxy) {
+	return func(p *testenv.Proxy) {
+		p.Affect(func(c testenv.Connection) bool { return c.Opened.Before(before) })
+		p.BlackHole()
 	}
 }
 

@@ -45,19 +45,27 @@ func serverRows() []row {
 			},
 		},
 		{
-			number: 11, letter: "a", fault: "server's data wiped within a term", own: true, only: oneServer, times: 6,
-			red: []oracle.Rule{oracle.OneLeader}, without: "a pause of a TTL after the loss",
+			number: 11, letter: "a", fault: "server's data wiped within a term", own: true, times: 6,
+			only: and(oneServer, on("it loses its log as well; see 11c", "redis")),
+			red:  []oracle.Rule{oracle.OneLeader}, without: "a quarantine",
 			play: wipe(0),
 		},
 		{
-			number: 11, letter: "b", fault: "server's data wiped, and a TTL passed", own: true,
-			only: and(oneServer, on("its tokens are numbers of its log, which begin anew; see 11c", "redis")),
+			number: 11, letter: "b", fault: "server's data wiped within a term, quarantine", own: true, times: 3,
+			only: and(oneServer, on("it has no quarantine; see 11c", "redis")),
 			must: []oracle.Rule{oracle.LeaderInTime},
-			play: wipe(1),
+			part: func(p *part) { p.Quarantine = p.TTL },
+			play: wipe(0),
 		},
 		{
-			number: 11, letter: "c", fault: "server's data wiped, and a TTL passed; tokens begin anew", own: true,
-			only: and(oneServer, on("its tokens come from the clock; see 11b", "etcd", "consul")),
+			number: 11, letter: "c", fault: "server's data wiped within a term", own: true, times: 6,
+			only: and(oneServer, on("its tokens come from the clock; see 11a", "etcd", "consul")),
+			red:  []oracle.Rule{oracle.OneLeader, oracle.TokensGrow}, without: "a store that keeps its data",
+			play: wipe(0),
+		},
+		{
+			number: 11, letter: "d", fault: "server's data wiped, and a TTL passed", own: true,
+			only: and(oneServer, on("its tokens come from the clock; see 11a", "etcd", "consul")),
 			red:  []oracle.Rule{oracle.TokensGrow}, without: "a store that keeps its data",
 			play: wipe(1),
 		},
@@ -155,11 +163,11 @@ func serverRows() []row {
 					first := s.alive()
 					// The leader's next refresh, and its way to the store and back.
 					s.interfered(s.ttl/3+250*time.Millisecond, "the record is deleted")
-					// Redis pushes no news of that, and is looked at once a second.
-					s.due(first.Who, time.Second+s.release(), "the record was deleted")
 					s.erase()
 					s.awaitOf(first.Who, history.Ended)
-					s.leader(first.Who)
+					// Redis pushes no news of that, and is looked at once a second.
+					s.due("", time.Second+s.release(), "the record was deleted")
+					s.leader()
 				}
 			},
 		},
@@ -171,8 +179,8 @@ func serverRows() []row {
 // servers, which they try at growing intervals.
 func (s *stage) recovery() time.Duration { return s.takeover() + 3*time.Second }
 
-// wipe loses the server's data while the leader does not hear of it. The others
-// do, after some TTLs.
+// wipe loses the server's data while the leader does not hear of it, and keeps
+// the server away for some TTLs. The next to stand finds the safe vacant.
 func wipe(ttls int) func(*stage) {
 	return func(s *stage) {
 		first := s.alive()
@@ -183,7 +191,8 @@ func wipe(ttls int) func(*stage) {
 		s.pass(time.Duration(ttls) * s.ttl)
 		s.nodes[0].Restart()
 		s.healed("it serves again, without them")
-		s.due(first.Who, s.recovery(), "the server's return")
+		s.due(first.Who, s.recovery()+s.director().Quarantine, "the server's return")
+		s.enter("dora")
 		s.leader(first.Who)
 		s.awaitOf(first.Who, history.Ended)
 		s.heal(first.Who)
