@@ -23,6 +23,9 @@ type Verdict struct {
 	// Operations, Unknown and Safes count the operations, those of unknown
 	// outcome, and the safes that they are about.
 	Operations, Unknown, Safes int
+	// Surfaced counts the writes of unknown outcome that somebody saw to have
+	// happened.
+	Surfaced int
 	// Names are the safes whose story is broken or, if none is, undecided.
 	Names []string
 
@@ -41,7 +44,9 @@ func Check(history []Operation, timeout time.Duration) (Verdict, error) {
 	var broken, undecided []string
 	for _, s := range all {
 		v.Operations += len(s.actions)
-		v.Unknown += s.unknown()
+		unknown, surfaced := s.unknown()
+		v.Unknown += unknown
+		v.Surfaced += surfaced
 		// Zero would be no limit at all.
 		rest := max(time.Until(deadline), time.Nanosecond)
 		switch porcupine.CheckOperationsTimeout(model(), s.operations(), rest) {
@@ -61,12 +66,17 @@ func Check(history []Operation, timeout time.Duration) (Verdict, error) {
 	return v, nil
 }
 
-func (s *story) unknown() int {
-	n := 0
+// unknown counts the operations of unknown outcome, and the writes among them
+// that surfaced.
+func (s *story) unknown() (all, surfaced int) {
 	for _, a := range s.actions {
-		if a.Outcome == Unknown {
-			n++
+		if a.Outcome != Unknown {
+			continue
+		}
+		all++
+		if a.revision != 0 {
+			surfaced++
 		}
 	}
-	return n
+	return all, surfaced
 }

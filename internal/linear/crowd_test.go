@@ -143,6 +143,7 @@ func TestACorrectStoreIsFoundCorrectWhateverTheNetworkLoses(t *testing.T) {
 			verdict := check(t, history)
 			require.Equal(t, linear.Kept, verdict.Result, "%s, seed %d: %q", name, seed, verdict.Names)
 			require.Equal(t, crowd.Ops, verdict.Operations)
+			require.NotZero(t, verdict.Surfaced)
 			t.Logf("%s, seed %d: %d safes, %d unknown outcomes, checked in %v", name, seed, verdict.Safes, verdict.Unknown, time.Since(start))
 			requireVariety(t, history)
 		}

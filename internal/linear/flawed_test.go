@@ -241,7 +241,7 @@ func TestEachFlawInARecordsLifeIsFound(t *testing.T) {
 
 func requireFound(t *testing.T, f flaw, crowd linear.Crowd) {
 	t.Helper()
-	crowd.Seed = 1
+	crowd.Seed, crowd.Ops = 1, 1000
 	verdict := check(t, record(t, crowd, func() kv.Store { return newNotebook(f) }))
 	require.Equal(t, linear.Broken, verdict.Result)
 	t.Logf("found in %d of %d safes", len(verdict.Names), verdict.Safes)
