@@ -149,3 +149,20 @@ func (s *stage) vacancy() time.Duration {
 	}
 	return s.release()
 }
+
+// barred takes from the candidates a right that they need, and gives it back.
+// While it is taken, the leader's term runs out and nobody follows.
+func (s *stage) barred(what string, take, give func()) {
+	s.t.Helper()
+	first := s.alive()
+	s.fault(what + " is taken away")
+	since := boottime.Now()
+	take()
+	s.awaitOf(first.Who, history.Ended)
+	s.nobody(since, 3*s.ttl)
+	s.due("", s.recovery(), what+" was given back")
+	give()
+	s.healed(what + " is given back")
+	s.leader()
+	s.pass(s.ttl)
+}

@@ -19,6 +19,8 @@ type servers struct {
 	cluster  *testenv.Cluster       // of etcd3 and consul3
 	sentinel *testenv.RedisSentinel // of redis-sentinel
 	shards   *testenv.RedisCluster  // of redis-cluster
+
+	middleman *middleman // between candidates and Consul, in rows that have one
 }
 
 // alone returns servers that are one.
