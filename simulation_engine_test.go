@@ -92,6 +92,7 @@ func campaign(ctx context.Context, c *election.Candidate, n *sim.Node) error {
 		if resigned == nil {
 			return err
 		}
+		time.Sleep(time.Second)
 	}
 }
 

@@ -115,7 +115,6 @@ type census struct {
 	Requests  int            `json:"requests"`
 	Hours     float64        `json:"simulatedHours"`
 	Rules     map[string]int `json:"rules"`
-	Most      int            `json:"mostRequestsInATTL"`
 
 	order []string
 	began time.Time

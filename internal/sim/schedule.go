@@ -117,17 +117,18 @@ func Parse(text string) (s Schedule, err error) {
 
 // active returns the first fault of some kinds that a candidate suffers at a
 // time.
-func (s Schedule) active(at time.Duration, who int, kinds ...Kind) (f Fault, found bool) {
-	for _, f := range s.Faults {
+func (s *Schedule) active(at time.Duration, who int, kinds ...Kind) (f Fault, found bool) {
+	for i := range s.Faults {
+		f := &s.Faults[i]
 		if f.From <= at && at < f.To && (f.Who == who || f.Who == Everybody) && slices.Contains(kinds, f.Kind) {
-			return f, true
+			return *f, true
 		}
 	}
 	return Fault{}, false
 }
 
 // Life returns how long the store keeps a dead candidate's record, on its clock.
-func (s Schedule) Life() time.Duration { return s.Store.grant(s.TTL) + s.Store.Lazy }
+func (s *Schedule) Life() time.Duration { return s.Store.grant(s.TTL) + s.Store.Lazy }
 
 // grant returns the TTL that the store gives to who asks for ttl.
 func (p StorePlan) grant(ttl time.Duration) time.Duration { return max(ttl, p.Least) }
@@ -136,7 +137,7 @@ func (p StorePlan) grant(ttl time.Duration) time.Duration { return max(ttl, p.Le
 // record that is written by the last message on its way, by a slow clock; the
 // work of one that must stop first; and a few pauses between tries of candidates
 // whom the store does not tell of the vacancy.
-func (s Schedule) Bound() time.Duration {
+func (s *Schedule) Bound() time.Duration {
 	lag, late := time.Duration(0), s.Delay
 	for _, n := range s.Nodes {
 		lag = max(lag, n.Lag)
@@ -152,7 +153,7 @@ func (s Schedule) Bound() time.Duration {
 
 // Calm returns when nothing is wrong for longer than Bound: each window begins
 // with the end of a fault.
-func (s Schedule) Calm() []Window {
+func (s *Schedule) Calm() []Window {
 	calm := []Window{}
 	for _, f := range s.Faults {
 		w := Window{f.End(), s.Horizon}
@@ -181,7 +182,7 @@ func (f Fault) End() time.Duration {
 
 // roll returns a number that the seed decides for some keys: the same for the
 // same keys, whatever else happens in the world.
-func (s Schedule) roll(keys ...uint64) uint64 {
+func (s *Schedule) roll(keys ...uint64) uint64 {
 	h := s.Seed
 	for _, key := range keys {
 		h = mix(h ^ mix(key+0x9e3779b97f4a7c15))
@@ -190,7 +191,7 @@ func (s Schedule) roll(keys ...uint64) uint64 {
 }
 
 // below returns a duration in [0, n) that the seed decides.
-func (s Schedule) below(n time.Duration, keys ...uint64) time.Duration {
+func (s *Schedule) below(n time.Duration, keys ...uint64) time.Duration {
 	if n <= 0 {
 		return 0
 	}
@@ -199,7 +200,7 @@ func (s Schedule) below(n time.Duration, keys ...uint64) time.Duration {
 }
 
 // chance reports whether something happens that happens with so many percent.
-func (s Schedule) chance(percent int, keys ...uint64) bool {
+func (s *Schedule) chance(percent int, keys ...uint64) bool {
 	return int(s.roll(keys...)%100) < percent
 }
 

@@ -42,6 +42,7 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 	w.history.About = history.About{
 		Title: "simulation", Seed: s.Seed, TTL: s.TTL, Margin: s.Margin, Life: s.Life(), Requests: most,
 	}
+	w.history.Events = make([]history.Event, 0, 1<<12)
 	for i, plan := range s.Nodes {
 		w.nodes = append(w.nodes, newNode(w, i, plan))
 		w.history.Drift = max(w.history.Drift, float64(max(plan.Rate, -plan.Rate))/1e6+rounding)
@@ -69,7 +70,7 @@ const rounding = 1e-9
 
 // most is how many requests a candidate may send within a TTL: see the tests
 // for what it takes when all goes wrong.
-const most = 100
+const most = 50
 
 // Now returns the true time since the beginning of the world.
 func (w *World) Now() time.Duration { return time.Since(w.born) }
