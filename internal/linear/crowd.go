@@ -100,6 +100,7 @@ type member struct {
 
 	name       string
 	seen, past kv.Record // what was last seen in the safe, and before that
+	unsure     bool      // the last outcome is unknown
 }
 
 func (m *member) run(ctx context.Context) {
@@ -129,10 +130,12 @@ func (m *member) act(ctx context.Context) (unknown bool) {
 	if err == nil && got != (kv.Record{}) && got != m.seen {
 		m.seen, m.past = got, m.seen
 	}
-	return outcome(err) == Unknown
+	m.unsure = outcome(err) == Unknown
+	return m.unsure
 }
 
 // operate calls one operation. Most of the time it uses what was seen last.
+// After an outcome that is unknown it likes to look.
 func (m *member) operate(ctx context.Context) (kv.Record, error) {
 	rec := m.seen
 	if m.past != (kv.Record{}) && m.random.IntN(6) == 0 {
@@ -143,7 +146,7 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 		dice %= 50
 	}
 	switch {
-	case dice < 28:
+	case dice < 28, m.unsure && dice%2 == 0:
 		return m.store.Get(ctx, m.name)
 	case dice < 50:
 		return m.store.Create(ctx, m.name, m.signed())

@@ -70,12 +70,12 @@ func await(event <-chan struct{}, d time.Duration) {
 // A wire is what stands between one client and the servers.
 type wire []*testenv.Proxy
 
-// wireFaults strike some of the clients, each by itself.
+// wireFaults strike three of the clients or more.
 func wireFaults(wires []wire) []fault {
 	on := func(name string, strike func(*rand.Rand, *testenv.Proxy)) fault {
 		return fault{name: name, hold: 600 * time.Millisecond, strike: func(random *rand.Rand) func() {
 			var struck []*testenv.Proxy
-			for _, i := range random.Perm(len(wires))[:1+random.IntN(len(wires))] {
+			for _, i := range random.Perm(len(wires))[:3+random.IntN(len(wires)-2)] {
 				struck = append(struck, wires[i]...)
 			}
 			for _, p := range struck {

@@ -129,7 +129,7 @@ func (tr *trial) run() linear.Verdict {
 	go func() {
 		defer close(finished)
 		linear.Crowd{
-			Seed: tr.seed, Ops: tr.ops, OpsPerSafe: 40, MaxUnknown: 3,
+			Seed: tr.seed, Ops: tr.ops, OpsPerSafe: 40, MaxUnknown: 10,
 			TTL: ample, Timeout: timeout, Prefix: "ample-", Rest: tr.rest(),
 		}.Run(ctx, stores...)
 	}()
@@ -184,7 +184,7 @@ func (tr *trial) waitForFading(ctx context.Context) <-chan struct{} {
 	go func() {
 		defer close(stopped)
 		linear.Crowd{
-			Seed: tr.seed + 1, Ops: tr.ops, OpsPerSafe: 20, MaxUnknown: 3,
+			Seed: tr.seed + 1, Ops: tr.ops, OpsPerSafe: 20, MaxUnknown: 10,
 			TTL: tr.brief, Timeout: timeout, Prefix: "brief-",
 			Rest: func(ctx context.Context, client int, _ bool) {
 				pause(ctx, time.Duration(random[client].Int64N(int64(tr.brief))))
