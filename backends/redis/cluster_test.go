@@ -84,6 +84,33 @@ func TestARecordIsKeptWhileItsSlotMigrates(t *testing.T) {
 	require.Greater(t, b.create(name, time.Hour).Token, rec.Token)
 }
 
+// Commands are sent once, so that the client never asks another node by itself.
+func TestAFailoverInAClusterIsFoundSoonAfterItHasHappened(t *testing.T) {
+	t.Parallel() // it mostly waits
+	for fault, strike := range map[string]func(*testenv.Server){
+		"a primary that is killed": (*testenv.Server).Kill,
+		"a primary that hangs":     (*testenv.Server).Pause,
+	} {
+		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
+			cluster := testenv.StartRedisCluster(t, 3, 1)
+			b := newBench(t, cluster.Addrs()...)
+			name := b.name()
+			rec := b.create(name, time.Hour)
+			cluster.AwaitReady()
+			owner := cluster.Owner(name)
+			strike(owner)
+			require.NotEqual(t, owner, cluster.Owner(name))
+			require.Eventually(t, func() bool {
+				ctx, cancel := context.WithTimeout(b.ctx, time.Second)
+				defer cancel()
+				_, err := b.store.Refresh(ctx, name, rec)
+				return err == nil
+			}, 15*time.Second, 100*time.Millisecond, "the client would look by itself once a minute")
+		})
+	}
+}
+
 // freePort returns a port that nobody uses just now.
 func freePort(t *testing.T) string {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	_ "embed"
 	"encoding/hex"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -61,12 +62,29 @@ func (s *Store) send(ctx context.Context, verb, body string, keys []string, args
 	}
 	cmd := redis.NewCmd(ctx, append(words, args...)...)
 	cmd.SetFirstKeyPos(3)
-	return await(ctx, func() (any, error) {
+	reply, err := await(ctx, func() (any, error) {
 		if err := s.client.Process(ctx, once{cmd}); err != nil {
 			return nil, err
 		}
 		return cmd.Result()
 	})
+	s.reorient(ctx, err)
+	return reply, err
+}
+
+// reorient has a cluster's client ask who owns which slots when a node did not
+// answer, or has lost sight of the others: another may have taken its place. The
+// client does so by itself when a node redirects it, but not when a command that
+// is sent once fails; then it would ask the same node for up to a minute.
+func (s *Store) reorient(ctx context.Context, err error) {
+	cluster, ok := s.client.(*redis.ClusterClient)
+	if !ok || err == nil || errors.Is(err, context.Canceled) {
+		return
+	}
+	var answer redis.Error
+	if !errors.As(err, &answer) || redis.HasErrorPrefix(err, "CLUSTERDOWN") {
+		cluster.ReloadState(ctx) // soon; many calls are one
+	}
 }
 
 // once is a command that the client sends once. By default it sends a command
