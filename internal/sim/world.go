@@ -21,6 +21,7 @@ type World struct {
 
 	mu      sync.Mutex
 	history history.History
+	over    bool
 }
 
 // An Engine campaigns as a node, and has it lead, until ctx ends or the node
@@ -61,6 +62,14 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 		})
 	}
 	lives.Wait()
+	return w.end()
+}
+
+// end returns what happened; what is still under way happens to nobody.
+func (w *World) end() history.History {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
 	w.history.Sort()
 	return w.history
 }
@@ -79,6 +88,9 @@ func (w *World) Now() time.Duration { return time.Since(w.born) }
 func (w *World) Note(e history.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
 	e.At = w.Now()
 	w.history.Events = append(w.history.Events, e)
 }
