@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 
@@ -43,7 +44,11 @@ func (s *stage) erase() {
 	var err error
 	switch s.col.kind {
 	case kindFile:
-		err = os.RemoveAll(filepath.Join(s.addrs[0], "safes", s.name))
+		// At once, since candidates take the place of a folder that is empty.
+		away := filepath.Join(s.addrs[0], "temps", "erased-"+rand.Text())
+		if err = os.Rename(s.folder(), away); err == nil {
+			err = os.RemoveAll(away)
+		}
 	case kindEtcd:
 		_, err = s.etcd().Delete(s.t.Context(), s.name)
 	case kindConsul:

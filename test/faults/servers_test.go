@@ -20,7 +20,8 @@ type servers struct {
 	sentinel *testenv.RedisSentinel // of redis-sentinel
 	shards   *testenv.RedisCluster  // of redis-cluster
 
-	middleman *middleman // between candidates and Consul, in rows that have one
+	middleman *middleman    // between candidates and Consul, in rows that have one
+	disk      *testenv.Disk // of a directory, in rows that have one
 }
 
 // alone returns servers that are one.
@@ -76,9 +77,9 @@ func (s *servers) others(not *testenv.Server) []*testenv.Server {
 }
 
 // of returns the address of which a candidate, number i, is told: a Consul
-// client knows one server, others know all.
+// client knows one server, a directory has one path, others know all.
 func (s *servers) of(kind string, i int) []string {
-	if kind == kindConsul {
+	if kind == kindConsul || kind == kindFile {
 		return []string{s.addrs[i%len(s.addrs)]}
 	}
 	return s.addrs

@@ -27,6 +27,7 @@ func rows() []row {
 	all = append(all, hostRows()...)
 	all = append(all, etcdRows()...)
 	all = append(all, consulRows()...)
+	all = append(all, fileRows()...)
 	return all
 }
 
