@@ -98,8 +98,9 @@
 //
 // While a slot of a cluster migrates, creates and swaps fail with TRYAGAIN, since
 // they need both keys of a safe at one node; refreshes, deletes and reads follow
-// the record. When a node of a cluster does not answer, the store has the client
-// look up the owners of the slots; by itself it would do so once a minute only.
+// the record. (With a quarantine, reads need two keys as well.) When a node of a
+// cluster does not answer, the store has the client look up the owners of the
+// slots; by itself it would do so once a minute only.
 //
 // Set ContextTimeoutEnabled in the client's options. Every call returns when its
 // context ends, but go-redis itself does not heed a cancellation while it waits

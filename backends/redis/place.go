@@ -44,6 +44,16 @@ func (s *Store) place(name string) (place, error) {
 	return place{record: key, counter: stem + counterEnding, server: stem + serverEnding, channel: hintPrefix + key}, nil
 }
 
+// keys returns keys for a script, with that of the server's identity for the last
+// one only if the script looks at it: in a cluster, while a slot migrates, scripts
+// of several keys fail.
+func (s *Store) keys(at place, keys ...string) []string {
+	if s.quarantine > 0 {
+		keys = append(keys, at.server)
+	}
+	return keys
+}
+
 // neighbour returns the beginning of keys that are in the same slot of a cluster
 // as key. What counts is the text between the first { and the first } after it,
 // and if there is none, the whole key (Redis Cluster specification, "Hash

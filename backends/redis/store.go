@@ -87,7 +87,7 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	if err != nil {
 		return kv.Record{}, err
 	}
-	text, err := s.run(ctx, createScript, []string{at.record, at.counter, at.server},
+	text, err := s.run(ctx, createScript, s.keys(at, at.record, at.counter),
 		bare(rec, ttl), ttl.Milliseconds(), at.channel, s.quarantine)
 	return written("create", name, text, err, kv.ErrHeld)
 }
@@ -172,7 +172,7 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 // look returns what the safe holds and the time that it has left. If it holds
 // nothing, the error is redis.Nil.
 func (s *Store) look(ctx context.Context, at place) (kv.Record, time.Duration, error) {
-	reply, err := s.run(ctx, lookScript, []string{at.record, at.server}, s.quarantine)
+	reply, err := s.run(ctx, lookScript, s.keys(at, at.record), s.quarantine)
 	if err != nil {
 		return kv.Record{}, 0, err
 	}
