@@ -145,6 +145,21 @@ func TestWhatKeepsEveryPromise(t *testing.T) {
 	}
 }
 
+func TestWorkThatBeginsRightBeforeAKillIsOverWhenTheCandidateComesAgain(t *testing.T) {
+	again := func(killed ...history.Event) oracle.Finding {
+		h := history.History{Events: append(killed,
+			at(10, "a", history.Elected, token(1), until(100)),
+			at(12, "a", history.Started, token(1)),
+			at(20, "a", history.Ready),
+			at(30, "a", history.Elected, token(2), until(200)),
+			at(31, "a", history.Started, token(2)),
+			at(32, "a", history.Finished, token(2)))}
+		return oracle.Judge(h, oracle.CallbacksPaired)[0]
+	}
+	require.Equal(t, oracle.Kept, again(at(11, "a", history.Killed)).Verdict)
+	require.Equal(t, oracle.Broken, again().Verdict)
+}
+
 func TestAnOperatorsOverlapIsAllowedAsLongAsItWasSaidAndNoLonger(t *testing.T) {
 	overlap := func(end int) history.History {
 		return history.History{Events: []history.Event{

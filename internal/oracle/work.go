@@ -84,6 +84,9 @@ func CallbacksPaired(e Evidence) Finding {
 		open, busy := working[ev.Who]
 		switch ev.Kind {
 		case history.Ready:
+			if dead[ev.Who] { // it may have been started before the signal arrived
+				delete(working, ev.Who)
+			}
 			delete(dead, ev.Who)
 		case history.Killed:
 			dead[ev.Who] = true
