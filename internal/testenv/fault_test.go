@@ -20,6 +20,7 @@ import (
 )
 
 func TestResetHitsConnectionsThatExistAndNewOnesUntilHealed(t *testing.T) {
+	t.Parallel()
 	p := testenv.NewProxy(t, echoServer(t))
 	old := dial(t, p.Addr())
 	requireEcho(t, old)
@@ -33,6 +34,7 @@ func TestResetHitsConnectionsThatExistAndNewOnesUntilHealed(t *testing.T) {
 }
 
 func TestHalfCloseEndsTheRepliesAndLetsRequestsPass(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	p := testenv.NewProxy(t, server.Addr())
 	old := dial(t, p.Addr())
@@ -52,6 +54,7 @@ func TestHalfCloseEndsTheRepliesAndLetsRequestsPass(t *testing.T) {
 }
 
 func TestTrickleSlicesAndSlows(t *testing.T) {
+	t.Parallel()
 	p := testenv.NewProxy(t, echoServer(t))
 	conn := dial(t, p.Addr())
 	p.Trickle(2, 50*time.Millisecond)
@@ -75,6 +78,7 @@ func TestTrickleSlicesAndSlows(t *testing.T) {
 }
 
 func TestDelayedRepliesComeAfterTheServerCommitted(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	p := testenv.NewProxy(t, server.Addr())
 	direct := redisClient(t, server.Addr())
@@ -89,6 +93,7 @@ func TestDelayedRepliesComeAfterTheServerCommitted(t *testing.T) {
 }
 
 func TestDelayBetweenKeepsTheOrder(t *testing.T) {
+	t.Parallel()
 	p := testenv.NewProxy(t, echoServer(t))
 	conn := dial(t, p.Addr())
 	p.DelayBetween(10*time.Millisecond, 60*time.Millisecond)
@@ -103,6 +108,7 @@ func TestDelayBetweenKeepsTheOrder(t *testing.T) {
 }
 
 func TestAHeldReplyIsKnownOfAndIsNotLost(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	p := testenv.NewProxy(t, server.Addr())
 	conn := dial(t, p.Addr())
@@ -123,6 +129,7 @@ func TestAHeldReplyIsKnownOfAndIsNotLost(t *testing.T) {
 }
 
 func TestOnRequestLosesTheReplyToOneRequest(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	p := testenv.NewProxy(t, server.Addr())
 	direct, through := redisClient(t, server.Addr()), redisClient(t, p.Addr())
@@ -141,6 +148,7 @@ func TestOnRequestLosesTheReplyToOneRequest(t *testing.T) {
 }
 
 func TestReplayedRequestReachesTheServerTwice(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	p := testenv.NewProxy(t, server.Addr())
 	through := redisClient(t, p.Addr())
@@ -152,6 +160,7 @@ func TestReplayedRequestReachesTheServerTwice(t *testing.T) {
 }
 
 func TestReplayedCheckAndSetFailsTheSecondTime(t *testing.T) {
+	t.Parallel()
 	p := testenv.NewProxy(t, testenv.Consul(t))
 	client, err := newConsulClient(p.Addr())
 	require.NoError(t, err)
@@ -167,6 +176,7 @@ func TestReplayedCheckAndSetFailsTheSecondTime(t *testing.T) {
 }
 
 func TestAffectHitsSubscriptionsAlone(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t)
 	p := testenv.NewProxy(t, server.Addr())
 	direct, through := redisClient(t, server.Addr()), redisClient(t, p.Addr())
@@ -191,6 +201,7 @@ func TestAffectHitsSubscriptionsAlone(t *testing.T) {
 }
 
 func TestAffectHitsConnectionsByTheirAge(t *testing.T) {
+	t.Parallel()
 	p := testenv.NewProxy(t, echoServer(t))
 	old := dial(t, p.Addr())
 	requireEcho(t, old)

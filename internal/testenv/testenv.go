@@ -1,8 +1,9 @@
 //go:build unix
 
 // Package testenv runs real servers for tests: etcd, Consul and Redis, alone or
-// as a cluster of three, on free loopback ports, and a proxy that breaks the
-// network in front of them.
+// as clusters, on free loopback ports, and breaks what is around them: the
+// connections through a [Proxy], the packets of a [Host], the wall clock of
+// [StartRedisWithClock], and a [Disk].
 //
 // [Etcd], [Consul] and [Redis] give the address of a server that all tests of a
 // process share; it is started when first asked for. Tests use names of their
@@ -15,10 +16,11 @@
 // # Lifetime
 //
 // No server outlives the test process, however that ends, and no TestMain is
-// needed for it: see guard. Servers of one test end with the test. While they
-// run, they keep no goroutine in the test process busy, so goleak needs to
-// ignore nothing. (A [Proxy] has goroutines until the test's cleanup: check for
-// leaks in a cleanup registered before it.)
+// needed for it: see guard. Nor does a network, a disk or what [Guard] was given.
+// Servers of one test end with the test. While they run, they keep no goroutine
+// in the test process busy, so goleak needs to ignore nothing. (A [Proxy] has
+// goroutines until the test's cleanup: check for leaks in a cleanup registered
+// before it.)
 //
 // # Settings
 //
@@ -33,6 +35,8 @@
 //     frees a session only after up to twice its TTL.
 //   - Redis logs every write before it replies (append-only file), so that what
 //     it acknowledged outlives a kill; it does not fsync.
+//   - Sentinels take a primary for failed after a second, and nodes of a Redis
+//     Cluster each other after three.
 package testenv
 
 import (
