@@ -47,7 +47,9 @@ func (s *Store) refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 		if !cur.rec.Owns(rec) {
 			return step{}, kv.ErrStale
 		}
-		next = step{rec: cur.rec, life: cur.page.Life, clock: s.clock, deadline: start + cur.rec.TTL, before: cur.deadline}
+		// A refresh that began later may have come before this one.
+		deadline := max(start+cur.rec.TTL, cur.deadline)
+		next = step{rec: cur.rec, life: cur.page.Life, clock: s.clock, deadline: deadline, before: cur.deadline}
 		return next, nil
 	})
 	if errors.Is(err, kv.ErrStale) {
