@@ -169,6 +169,10 @@ func TestHistoriesThatCannotBeTold(t *testing.T) {
 		"a refreshed record fades before its TTL": {
 			at(1, 0, 10, create(a, linear.Done)), at(1, 50, 60, refresh(a, linear.Done)), at(2, 99, 149, get(nil)),
 		},
+		"a refresh that began earlier and came later shortens the life": {
+			at(1, 0, 10, create(a, linear.Done)), at(1, 20, 80, refresh(a, linear.Done)), at(2, 50, 60, refresh(a, linear.Done)),
+			at(3, 121, 149, get(nil)),
+		},
 		"a faded record comes back": {
 			at(1, 0, 10, create(a, linear.Done)), at(2, 100, 101, get(nil)), at(2, 110, 111, get(a)),
 		},
