@@ -25,6 +25,8 @@ func rows() []row {
 	all = append(all, serverRows()...)
 	all = append(all, foreignRows()...)
 	all = append(all, hostRows()...)
+	all = append(all, streamRows()...)
+	all = append(all, redisRows()...)
 	all = append(all, etcdRows()...)
 	all = append(all, consulRows()...)
 	all = append(all, fileRows()...)
