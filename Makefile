@@ -68,6 +68,19 @@ test: ## all tests with the race detector, on real servers, which are fetched fi
 test/short: ## the tests that need no server: the engine, the contract, the stores of one host
 	$(GO) test -race -count=1 . ./kv/... ./backends/mem/... ./backends/file/...
 
+.PHONY: proof
+proof: export ELECTION_RESULTS := $(CURDIR)/dist/results
+proof: ## all the evidence there is, and docs/reliability.md from it (Linux, root; hours)
+	rm -rf '$(CURDIR)/dist/results'
+	$(GO) run ./test/report -begin
+	@failed=; \
+	$(MAKE) test/sim || failed=1; \
+	$(MAKE) test/faults || failed=1; \
+	env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
+	echo "go test ./test/linear -ops 20000" && $(GO) test -count=1 -timeout=2h ./test/linear -ops 20000 || failed=1; \
+	$(GO) run ./test/report || failed=1; \
+	[ -z "$$failed" ]
+
 .PHONY: up
 up: ## start etcd, Consul and Redis in containers
 	$(COMPOSE) up --detach --wait
