@@ -160,6 +160,22 @@ func TestWorkThatBeginsRightBeforeAKillIsOverWhenTheCandidateComesAgain(t *testi
 	require.Equal(t, oracle.Broken, again().Verdict)
 }
 
+func TestASleeperIsNotHeldAgainstATermOfAnotherLife(t *testing.T) {
+	for name, events := range map[string][]history.Event{
+		"it came to stand again after the term":  {at(20, "a", history.Killed), at(30, "a", history.Ready)},
+		"it was killed before it could find out": {at(301, "a", history.Killed)},
+	} {
+		h := history.History{Events: append(events,
+			at(5, "a", history.Ready),
+			at(10, "a", history.Elected, token(1), until(100)),
+			at(200, "a", history.Stopped),
+			at(300, "a", history.Woken))}
+		require.Equal(t, oracle.Silent, oracle.Judge(h, oracle.SleepersNotice)[0].Verdict, name)
+		h.Events = h.Events[len(events):]
+		require.Equal(t, oracle.Broken, oracle.Judge(h, oracle.SleepersNotice)[0].Verdict, name)
+	}
+}
+
 func TestAnOperatorsOverlapIsAllowedAsLongAsItWasSaidAndNoLonger(t *testing.T) {
 	overlap := func(end int) history.History {
 		return history.History{Events: []history.Event{

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/electkv/election/internal/history"
 )
@@ -41,6 +42,9 @@ func SleepersNotice(e Evidence) Finding {
 				return f.broken("%s worked on %s after it was woken, though its term had ended", t.Who, seconds(at-woken.At))
 			}
 		}
+		if !t.Ended && e.killedAfter(woken) {
+			continue // it had no time to find out
+		}
 		if !t.Ended {
 			return f.broken("%s was woken and never found out that its term was over", t.Who)
 		}
@@ -52,14 +56,31 @@ func SleepersNotice(e Evidence) Finding {
 	return f.kept(len(details), "%s", strings.Join(details, "; "))
 }
 
-// before returns the last term of a candidate that began before an event.
+// before returns the last term of a candidate that began before an event, since
+// it last came to stand: what came before a kill is another's.
 func (e Evidence) before(ev history.Event) (last history.Stretch, found bool) {
+	came := time.Duration(0)
+	for _, ready := range e.Of(ev.Who, history.Ready) {
+		if ready.At <= ev.At {
+			came = ready.At
+		}
+	}
 	for _, t := range e.Terms {
-		if t.Who == ev.Who && t.Begin < ev.At {
+		if t.Who == ev.Who && came <= t.Begin && t.Begin < ev.At {
 			last, found = t, true
 		}
 	}
 	return last, found
+}
+
+// killedAfter reports whether the candidate of an event was killed after it.
+func (e Evidence) killedAfter(ev history.Event) bool {
+	for _, killed := range e.Of(ev.Who, history.Killed) {
+		if killed.At >= ev.At {
+			return true
+		}
+	}
+	return false
 }
 
 // ended returns the event by which a term's leader said that it had ended.
