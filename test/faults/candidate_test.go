@@ -80,6 +80,10 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 	if ctx.Err() != nil {
 		return nil // it came too late to begin
 	}
+	select {
+	case <-c.orders: // it was for the term before
+	default:
+	}
 	c.begin(term, asked)
 	c.note(history.Event{Kind: history.Started, Token: term.Token()})
 	cause := "the work panicked"
@@ -175,28 +179,49 @@ func (c *candidate) turn() *time.Timer {
 	return time.NewTimer(c.Turn)
 }
 
-// ours matches a function of the engine or of an adapter in a stack.
-var ours = regexp.MustCompile(`github\.com/electkv/election(/kv[^/]*|/backends/[^./]*)?\.`)
+// These match a function of the engine, and of an adapter, in a stack.
+var (
+	ofEngine  = regexp.MustCompile(`github\.com/electkv/election\.`)
+	ofAdapter = regexp.MustCompile(`github\.com/electkv/election/(kv|backends)/?[^./]*\.`)
+)
+
+// How long goroutines may go on when all is over: the engine's for a moment in
+// which they end. An adapter may have had to leave a request behind that its
+// client goes on with, until that one's own timeout: of 5 s in go-redis, which
+// package rediskv says.
+const (
+	engineSettles  = time.Second
+	adapterSettles = 6 * time.Second
+)
 
 // leftovers counts the goroutines that run the engine's or an adapter's code,
-// and shows their stacks. Those that are about to end get a moment.
+// and shows their stacks.
 func leftovers() (n int, stacks string) {
-	for deadline := time.Now().Add(time.Second); ; time.Sleep(10 * time.Millisecond) {
-		n, stacks = running()
-		if n == 0 || time.Now().After(deadline) {
-			return n, stacks
+	for begin := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		engine, adapter := running()
+		late := time.Since(begin)
+		switch {
+		case len(engine)+len(adapter) == 0:
+			return 0, ""
+		case len(engine) > 0 && late > engineSettles, late > adapterSettles:
+			all := append(engine, adapter...)
+			return len(all), strings.Join(all, "\n\n")
 		}
 	}
 }
 
-func running() (n int, stacks string) {
+// running returns the stacks of goroutines that run the engine's code, and of
+// others that run an adapter's.
+func running() (engine, adapter []string) {
 	var all bytes.Buffer
 	_ = pprof.Lookup("goroutine").WriteTo(&all, 2)
-	found := []string{}
 	for stack := range strings.SplitSeq(all.String(), "\n\n") {
-		if ours.MatchString(stack) {
-			found = append(found, stack)
+		switch {
+		case ofEngine.MatchString(stack):
+			engine = append(engine, stack)
+		case ofAdapter.MatchString(stack):
+			adapter = append(adapter, stack)
 		}
 	}
-	return len(found), strings.Join(found, "\n\n")
+	return engine, adapter
 }

@@ -37,7 +37,7 @@ type part struct {
 	Fence string // the socket of what it writes to while it leads
 
 	User, Password, Token string        // for the store, if it wants them
-	Quarantine, Backstop  time.Duration // of the Redis adapter
+	Quarantine, Backstop  time.Duration // of the adapter, if it has them
 	Bug                   string        // a planted one: see plant
 	crowd                 int           // for the stage: so many candidates in each process; zero: one
 	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
@@ -159,7 +159,10 @@ func (p *process) obey(words []string) error {
 	case "exit":
 		os.Exit(0)
 	case "resign", "panic":
-		p.orders <- words[0]
+		select {
+		case p.orders <- words[0]:
+		default: // nobody has taken the one before
+		}
 	case "heal":
 		p.faults.Heal()
 	case "fault", "delay":

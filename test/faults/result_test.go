@@ -77,8 +77,11 @@ func publish(t testing.TB, r result) {
 		return
 	}
 	file := "faults-" + r.Store + ".ndjson"
-	if r.Bug != "" {
+	switch {
+	case r.Bug != "":
 		file = "bugs-" + r.Store + ".ndjson"
+	case r.Number == soakNumber:
+		file = "soak-" + r.Store + ".ndjson"
 	}
 	publishing.Lock()
 	defer publishing.Unlock()

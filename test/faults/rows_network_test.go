@@ -72,13 +72,13 @@ func networkRows() []row {
 			}, 1),
 		},
 		{
-			number: 22, letter: "a", fault: "connections die silently", times: 3,
+			number: 22, letter: "a", fault: "the leader's connections die silently", times: 3,
 			only: and(overNetwork, on("all requests share one connection; see 22b", "consul", "consul3", "redis", "redis-sentinel", "redis-cluster")),
 			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
 				s.keep(first, 2*s.ttl)
-				s.links("has connections that are dead", dead(time.Now()))
+				s.links("has connections that are dead", dead(time.Now()), first.Who)
 				s.pass(2 * s.ttl)
 				s.due(first.Who, s.takeover(), "SIGKILL")
 				s.kill(first.Who)
@@ -88,7 +88,7 @@ func networkRows() []row {
 		{
 			// The client notices after 10 s at the earliest, since gRPC raises shorter
 			// times to that.
-			number: 22, letter: "b", fault: "the leader's connection dies silently", times: 2,
+			number: 22, letter: "b", fault: "the leader's only connection dies silently", times: 2,
 			only: and(overNetwork, on("each request may use another connection; see 22a", "etcd", "etcd3")),
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
