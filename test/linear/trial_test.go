@@ -51,7 +51,7 @@ type trial struct {
 	gate           *gate
 	unknown        atomic.Int64 // outcomes of the crowd
 	struck, harmed map[string]int
-	longest        time.Duration // the check
+	took           time.Duration // the check
 }
 
 // A result is what is published of a trial.
@@ -146,7 +146,7 @@ func (tr *trial) run() linear.Verdict {
 	start := time.Now()
 	verdict, err := linear.Check(tr.recorder.History(), patience)
 	require.NoError(tr, err)
-	tr.longest = time.Since(start)
+	tr.took = time.Since(start)
 	return verdict
 }
 
@@ -217,7 +217,7 @@ func (tr *trial) publish(verdict linear.Verdict) {
 		faults = append(faults, fmt.Sprintf("%s %d/%d", f.name, tr.harmed[f.name], tr.struck[f.name]))
 	}
 	r.Detail = fmt.Sprintf("%s; faults that left an outcome unknown, of all: %s; %d lost writes were seen to have happened; %d reads found a record faded; checked in %v",
-		verdict.Result, strings.Join(faults, ", "), verdict.Surfaced, faded(tr.recorder.History()), tr.longest.Round(time.Millisecond))
+		verdict.Result, strings.Join(faults, ", "), verdict.Surfaced, faded(tr.recorder.History()), tr.took.Round(time.Millisecond))
 	if len(verdict.Names) > 0 {
 		r.Detail += fmt.Sprintf("; at %q", verdict.Names)
 	}
