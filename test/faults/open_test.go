@@ -44,13 +44,13 @@ func open(p part) (store kv.Store, closeStore func(), err error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		return etcdkv.New(client, nil), func() { client.Close() }, nil
+		return etcdkv.New(client, &etcdkv.Options{Backstop: p.Backstop}), func() { client.Close() }, nil
 	case kindConsul:
 		client, err := p.consul()
 		if err != nil {
 			return nil, nil, err
 		}
-		return consulkv.New(client, &consulkv.Options{MinTTL: time.Second}), nothing, nil
+		return consulkv.New(client, &consulkv.Options{MinTTL: time.Second, Backstop: p.Backstop}), nothing, nil
 	case kindRedis, kindSentinel, kindCluster:
 		client := p.redis()
 		options := &rediskv.Options{Quarantine: p.Quarantine, Backstop: p.Backstop}

@@ -21,6 +21,7 @@ type servers struct {
 	shards   *testenv.RedisCluster  // of redis-cluster
 
 	middleman *middleman    // between candidates and Consul, in rows that have one
+	muter     *muter        // between candidates and etcd, in rows that have one
 	disk      *testenv.Disk // of a directory, in rows that have one
 }
 

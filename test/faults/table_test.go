@@ -30,6 +30,7 @@ func rows() []row {
 	all = append(all, etcdRows()...)
 	all = append(all, consulRows()...)
 	all = append(all, fileRows()...)
+	all = append(all, watchRows()...)
 	return all
 }
 
