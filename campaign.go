@@ -208,13 +208,14 @@ func (c *Candidate) insist(ctx context.Context, do func(context.Context) error) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.pace.attempt)
 	defer cancel()
 	retry := c.pace.backoff()
-	for {
-		err := do(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
+	err := do(ctx)
+	for err != nil && ctx.Err() == nil {
 		sleep(ctx, retry.pause())
+		if ctx.Err() == nil {
+			err = do(ctx)
+		}
 	}
+	return err
 }
 
 // causeOf returns an error that is both a context's error and its cause.

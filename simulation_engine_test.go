@@ -51,10 +51,7 @@ func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration) (*elect
 	if err != nil {
 		return nil, err
 	}
-	c.SetClock(func() (mono, boot time.Duration) {
-		now := n.Now()
-		return n.Clock.Mono(now), n.Clock.Boot(now)
-	})
+	c.SetClock(n.Read)
 	c.SetJitter(n.Jitter)
 	return c, nil
 }

@@ -143,7 +143,8 @@ func (l *link) lost(cut Kind, key uint64, op string) bool {
 func (l *link) pause(kind Kind, op string) {
 	if size, ok := l.next(kind, op); ok {
 		l.w.Note(history.Event{Who: l.node.Name, Kind: history.Stopped, Text: string(kind) + " " + op})
-		l.node.paused.Store(int64(l.w.Now() + size))
+		now := l.w.Now()
+		l.node.paused.Store(&Window{now, now + size})
 		l.node.StandStill()
 		l.w.Note(history.Event{Who: l.node.Name, Kind: history.Woken})
 	}

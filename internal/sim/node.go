@@ -21,14 +21,15 @@ type Node struct {
 	Link  kv.Store // its way to the store
 	Store kv.Store // the same, which notes what the candidate asks
 
-	paused  atomic.Int64 // the true time until which it stands still
-	mu      sync.Mutex
-	term    Term
-	token   uint64
-	until   time.Duration // the trust that was noted last, in true time
-	leaves  time.Duration // when it gives the term up by itself
-	stopped bool          // the term's end was noted
-	terms   uint64
+	paused   atomic.Pointer[Window] // the last time that it stood still at one call
+	standing atomic.Int64           // how many goroutines stand still
+	mu       sync.Mutex
+	term     Term
+	token    uint64
+	until    time.Duration // the trust that was noted last, in true time
+	leaves   time.Duration // when it gives the term up by itself
+	stopped  bool          // the term's end was noted
+	terms    uint64
 }
 
 // A Term is what a candidate under test holds while it leads.
@@ -103,20 +104,45 @@ func (n *Node) Healthy(context.Context) error {
 	return nil
 }
 
+// Read returns what the host's two clocks show to the candidate. A process that
+// stands still reads no clock: what its timers read meanwhile, as they cannot be
+// stopped here, is the time at which it was stopped.
+func (n *Node) Read() (mono, boot time.Duration) {
+	now := n.w.Now()
+	if still, frozen := n.stands(now); frozen {
+		now = still.From
+	}
+	return n.Clock.Mono(now), n.Clock.Boot(now)
+}
+
 // StandStill returns at once, or when the candidate's process goes on if it
-// stands still at this time.
+// stands still at this time. Whoever stands still goes on one nanosecond after
+// the one who came before.
 func (n *Node) StandStill() {
+	place := time.Duration(n.standing.Add(1))
+	defer n.standing.Add(-1)
 	for {
 		now := n.w.Now()
-		until := time.Duration(n.paused.Load())
-		if f, still := n.w.active(now, n.Index, Freeze, Suspend); still {
-			until = max(until, f.To+time.Duration(n.Index))
-		}
-		if until <= now {
+		still, frozen := n.stands(now)
+		if !frozen {
 			return
 		}
-		time.Sleep(until - now)
+		time.Sleep(still.To - now + place)
 	}
+}
+
+// stands returns from when to when the process stands still, if it does.
+func (n *Node) stands(now time.Duration) (still Window, frozen bool) {
+	if p := n.paused.Load(); p != nil && now < p.To {
+		still, frozen = *p, true
+	}
+	if f, ok := n.w.active(now, n.Index, Freeze, Suspend); ok {
+		if !frozen {
+			still.From = f.From
+		}
+		still.From, still.To, frozen = min(still.From, f.From), max(still.To, f.To), true
+	}
+	return still, frozen
 }
 
 // Lead is the work of a leader: it notes that it was elected, works until ctx
@@ -149,6 +175,9 @@ func (n *Node) Begin(term Term) {
 func (n *Node) asked() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if _, frozen := n.stands(n.w.Now()); frozen {
+		return // nobody answers
+	}
 	if n.term != nil && !n.stopped && n.term.Err() == nil {
 		n.w.Note(history.Event{Who: n.Name, Kind: history.Worked, Token: n.token})
 	}

@@ -124,7 +124,7 @@ func (w *World) stand(n *Node) {
 	w.Note(history.Event{Who: n.Name, Kind: history.Ready})
 	_ = w.ready(n)(ctx)
 	n.StandStill()
-	time.Sleep(1) // whoever stood still at the same call goes on at the same time
+	time.Sleep(time.Microsecond) // whoever stood still goes on first
 	w.Note(history.Event{Who: n.Name, Kind: history.Left, Count: int(n.link.open.Load()), Text: "calls of the store"})
 }
 
