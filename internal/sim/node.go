@@ -226,11 +226,14 @@ func (n *Node) Finish(term Term, cause error) {
 	if n.Plan.Style != ByCampaign && n.w.chance(50, rollLag, uint64(n.Index), n.terms) {
 		term.Quit()
 	}
-	ended := term.Err()
-	if ended != nil {
+	ended, lag := term.Err(), n.lag()
+	switch {
+	case ended != nil:
 		n.end(ended)
+	case n.w.quiet(lag, Away): // the lease is kept while the work goes on
+		n.w.Note(history.Event{Who: n.Name, Kind: history.Keep, Token: term.Token(), Within: lag})
 	}
-	time.Sleep(n.lag())
+	time.Sleep(lag)
 	n.StandStill()
 	if ended == nil {
 		n.look()

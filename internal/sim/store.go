@@ -205,7 +205,11 @@ func (s *store) remove() {
 	if s.down || s.rec.Foreign || s.rec == (kv.Record{}) {
 		return
 	}
-	s.w.Note(history.Event{Kind: history.Interfered, Within: s.rec.TTL, Text: "an operator deletes the record"})
+	within := s.rec.TTL
+	if s.w.quiet(s.w.TTL, Remove) { // then its next refresh tells
+		within = s.w.TTL / 2
+	}
+	s.w.Note(history.Event{Kind: history.Interfered, Within: within, Text: "an operator deletes the record"})
 	s.set(kv.Record{}, 0)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -143,13 +144,21 @@ func (w *World) ask(but *Node) {
 
 // promise notes that somebody must lead soon, if nothing is wrong by then.
 func (w *World) promise(who, text string, within time.Duration) {
+	if w.quiet(within, LoseReply) {
+		w.Note(history.Event{Kind: history.Due, Within: within, Text: fmt.Sprintf("%s of %s", text, who)})
+	}
+}
+
+// quiet reports whether nothing but some kinds of faults is wrong from two TTL ago
+// until within from now.
+func (w *World) quiet(within time.Duration, but ...Kind) bool {
 	now := w.Now()
 	for _, f := range w.Faults {
-		if f.From < now+within && f.End() > now && f.Kind != LoseReply {
-			return
+		if f.From < now+within && f.End() > now-2*w.TTL && !slices.Contains(but, f.Kind) {
+			return false
 		}
 	}
-	w.Note(history.Event{Kind: history.Due, Within: within, Text: fmt.Sprintf("%s of %s", text, who)})
+	return true
 }
 
 // due notes that somebody must lead soon after the last fault, and that whoever
