@@ -18,6 +18,7 @@ type fault struct {
 	piece       int               // how many bytes pass at a time, if not 0
 	pause       time.Duration     // after each of these pieces
 	twice       func([]byte) bool // requests that the server gets twice
+	mutes       func([]byte) bool // streams on which the server is not heard
 }
 
 // A direction is one of the two in which bytes go.
@@ -99,6 +100,17 @@ func (p *Proxy) Replay(match func(request []byte) bool) {
 	p.set(fault{twice: match})
 }
 
+// MuteStreams loses what the server sends on some of a connection's streams, and
+// lets all else pass: the watch is dead in silence, and the connection lives. It
+// is for gRPC, and for streams on which the client may ask more than once:
+// etcd's watches, for which match sees what was asked on the stream so far, keys
+// as they are. It must be quick and not call the proxy. Where something was
+// lost, the connection is closed when the fault ends.
+func (p *Proxy) MuteStreams(match func(asked []byte) bool) {
+	p.t.Helper()
+	p.set(fault{mutes: match})
+}
+
 // Heal ends every fault. It leaves Affect and OnRequest as they are.
 func (p *Proxy) Heal() { p.t.Helper(); p.set(fault{}) }
 
@@ -116,7 +128,7 @@ type Connection struct {
 //
 // Subscriptions to Redis have connections of their own, whose Last contains
 // "subscribe"; the Last of one with a blocking query of Consul's contains
-// "index=". etcd's client has one connection for all.
+// "index=". etcd's client has one connection for all: see MuteStreams.
 func (p *Proxy) Affect(which func(Connection) bool) {
 	p.t.Helper()
 	p.mu.Lock()
@@ -253,4 +265,17 @@ func (p *Proxy) repeats(l *link, data []byte) bool {
 	twice := p.faultOf(l).twice
 	p.mu.Unlock()
 	return twice != nil && twice(data)
+}
+
+// mutes reports whether the answers to what was asked on a stream of the link
+// are lost, and remembers that they are.
+func (p *Proxy) mutes(l *link, asked []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	mutes := p.faultOf(l).mutes
+	if mutes == nil || !mutes(asked) {
+		return false
+	}
+	l.muted = true
+	return true
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/hashicorp/consul/api"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 
 	"github.com/electkv/election/internal/testenv"
 )
@@ -214,6 +216,50 @@ func TestAffectHitsConnectionsByTheirAge(t *testing.T) {
 	p.Affect(func(c testenv.Connection) bool { return c.Opened.Before(now) })
 	requireSilence(t, old)
 	requireEcho(t, dial(t, p.Addr()))
+}
+
+func TestMutedStreamIsSilentWhileItsConnectionLives(t *testing.T) {
+	t.Parallel()
+	server := testenv.StartEtcd(t)
+	p := testenv.NewProxy(t, server.Addr())
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{p.Addr()}, Logger: zap.NewNop()})
+	require.NoError(t, err)
+	t.Cleanup(func() { client.Close() })
+	watch := client.Watch(t.Context(), "watched", clientv3.WithCreatedNotify())
+	require.True(t, (<-watch).Created)
+	put := func(value string) {
+		t.Helper()
+		_, err := client.Put(within(t), "watched", value)
+		require.NoError(t, err)
+	}
+	sees := func(value string) {
+		t.Helper()
+		select {
+		case got := <-watch:
+			require.Len(t, got.Events, 1)
+			require.Equal(t, value, string(got.Events[0].Kv.Value))
+		case <-within(t).Done():
+			t.Fatal("no event")
+		}
+	}
+	put("1")
+	sees("1")
+
+	p.MuteStreams(func(asked []byte) bool { return bytes.Contains(asked, []byte("watched")) })
+	put("2")
+	got, err := client.Get(within(t), "watched")
+	require.NoError(t, err)
+	require.Equal(t, "2", string(got.Kvs[0].Value))
+	select {
+	case got := <-watch:
+		t.Fatalf("muted, and yet there is %v", got.Events)
+	case <-time.After(silence):
+	}
+
+	p.Heal()
+	sees("2") // on a new connection
+	put("3")
+	sees("3")
 }
 
 func requireMessage(t *testing.T, sub *redis.PubSub, want string) {

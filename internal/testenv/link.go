@@ -16,10 +16,13 @@ type link struct {
 	client *net.TCPConn
 	ctx    context.Context // ends when the link is closed
 	close  context.CancelFunc
+	flows  streams
 
 	// guarded by proxy.mu
 	seen Connection
 	lost [2]bool // by direction: the stream has a hole
+	// muted is set if something was lost on a stream within the stream.
+	muted bool
 }
 
 // A chunk is a piece of a stream, or, without data, its end.
@@ -58,7 +61,7 @@ func (l *link) suffer(f fault) {
 // survives reports whether the link can go on under f: not if something would
 // pass in a direction that has lost something.
 func (l *link) survives(f fault) bool {
-	if f.cut {
+	if f.cut || l.muted && f.mutes == nil {
 		return false
 	}
 	for d, lost := range l.lost {
@@ -110,8 +113,11 @@ func (l *link) forward(d direction, to, from net.Conn) {
 		case <-l.ctx.Done():
 			return
 		}
-		if d == request && c.data != nil {
-			l.meet(c.data)
+		if c.data != nil {
+			if d == request {
+				l.meet(c.data)
+			}
+			c.data = l.flows.pass(d, c.data, func(asked []byte) bool { return l.proxy.mutes(l, asked) })
 		}
 		for end := c.data == nil; end || len(c.data) > 0; sent = time.Now() {
 			n := l.wait(d, c, sent)
