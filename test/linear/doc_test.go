@@ -23,7 +23,7 @@ import (
 )
 
 var (
-	flagOps  = flag.Int("ops", 1500, "operations a store")
+	flagOps  = flag.Int("ops", 800, "operations a store")
 	flagSeed = flag.Uint64("seed", 0, "seed of clients and faults; 0 takes a new one")
 )
 
