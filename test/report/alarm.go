@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/electkv/election/internal/oracle"
@@ -15,7 +16,7 @@ func (r *results) alarms() []string {
 	found := []string{}
 	alarm := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	for _, store := range r.Stores {
-		for _, f := range r.Faults[store] {
+		for _, f := range slices.Concat(r.Faults[store], r.Soak[store]) {
 			for _, wrong := range f.alarms() {
 				alarm("%s: %s %s: %s", store, f.label(), f.Fault, wrong)
 			}
@@ -27,9 +28,6 @@ func (r *results) alarms() []string {
 		}
 		if l, ok := r.Linear[store]; ok && !l.Kept {
 			alarm("%s: its answers cannot be told as one story: %s", store, l.Detail)
-		}
-		if s, ok := r.Soak[store]; ok && (!s.Kept || s.Overlaps > 0) {
-			alarm("%s: the soak broke a promise (%d overlaps)", store, s.Overlaps)
 		}
 	}
 	if s := r.Simulation; s != nil && s.Overlaps > 0 {

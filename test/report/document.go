@@ -54,8 +54,8 @@ func newDocument(r *results, claims []section, pictures []picture) document {
 	d := document{
 		results: r, Claims: claims, Pictures: pictures,
 		Alarms: r.alarms(), Missing: r.missing(),
-		Matrix: r.matrix(), FaultTable: r.faultTable(), Delays: r.delayTable(), Counts: r.countTable(),
-		Promises: r.promiseTable(), Bugs: r.bugTable(), RealBugs: r.realBugTable(), Linearity: r.linearTable(), Soaks: r.soakTable(),
+		Matrix: r.matrix(), FaultTable: r.faultTable(), Delays: r.delayTable(), Counts: r.countTable("rows", r.Faults),
+		Promises: r.promiseTable(), Bugs: r.bugTable(), RealBugs: r.realBugTable(), Linearity: r.linearTable(), Soaks: r.countTable("stretches", r.Soak),
 	}
 	for _, store := range r.Stores {
 		played, good := score(r.Faults[store])

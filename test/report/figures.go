@@ -105,21 +105,3 @@ func (r *results) linearTable() string {
 	}
 	return table([]string{"store", "linearizable", "operations", "outcome unknown", "safes", "faults", "seed"}, rows)
 }
-
-// soakTable shows the runs with faults at random.
-func (r *results) soakTable() string {
-	rows := [][]string{}
-	for _, store := range r.Stores {
-		s, ok := r.Soak[store]
-		if !ok {
-			rows = append(rows, append([]string{store, "not run"}, slices.Repeat([]string{"–"}, 5)...))
-			continue
-		}
-		verdict := "yes"
-		if !s.Kept {
-			verdict = "**no**"
-		}
-		rows = append(rows, []string{store, verdict, s.Duration.String(), fmt.Sprint(s.Terms), fmt.Sprint(s.Overlaps), fmt.Sprint(s.Faults), fmt.Sprint(s.Seed)})
-	}
-	return table([]string{"store", "all promises kept", "duration", "terms", "overlaps", "faults", "seed"}, rows)
-}

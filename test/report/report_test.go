@@ -148,7 +148,7 @@ func TestGarbageIsRefused(t *testing.T) {
 		{"planted.json", `[{"caught":true}]`, "a bug or its rule has no name"},
 		{"linear-etcd.json", `null`, "linear-etcd.json: it holds nothing"},
 		{"linear-etcd.json", `{"store":"etcd","kept":true}`, "linear-etcd.json: 0 operations"},
-		{"soak-etcd.json", `{"store":"etcd","kept":true}`, "soak-etcd.json: 0s"},
+		{"soak-etcd.ndjson", with(`"etcd"`, `"redis"`), `soak-etcd.ndjson: result 1: it is of "redis"`},
 		{"history/etcd-01.ndjson", `{}{}{`, "etcd-01.ndjson: history: event 2: unexpected EOF"},
 	} {
 		t.Run(c.problem, func(t *testing.T) {
@@ -187,18 +187,19 @@ func TestWhatMustNotBeIsAnAlarm(t *testing.T) {
 		})
 	}
 	r := &results{
-		Stores:     []string{"x"},
-		Linear:     map[string]linear{"x": {Detail: "at s"}},
-		Soak:       map[string]soak{"x": {Kept: true, Overlaps: 3}},
+		Stores: []string{"x"},
+		Linear: map[string]linear{"x": {Detail: "at s"}},
+		Soak: map[string][]fault{"x": {{Number: 54, Letter: "-2", Fault: "random faults", Applies: true, Verdict: "no", Overlaps: 3,
+			Wrong: []string{"two led"}, Findings: oracle.Findings{broken}}}},
 		Simulation: &simulation{Overlaps: 1},
 		Planted:    []planted{{Bug: "b", Rule: "r"}},
 		Bugs: map[string][]fault{"x": {{Number: 4, Fault: "f", Bug: "b", Applies: true, Verdict: "yes", Expected: "red without care", Findings: oracle.Findings{kept}},
 			{Number: 5, Fault: "f", Bug: "b", Applies: true, Verdict: "yes", Expected: "red without care", Findings: oracle.Findings{broken}}}},
 	}
 	require.Equal(t, []string{
+		"x: 54-2 random faults: two led",
 		`x: planted bug "b" was not caught in 04 f: it should be red, and nothing is broken`,
 		"x: its answers cannot be told as one story: at s",
-		"x: the soak broke a promise (3 overlaps)",
 		"simulation: 1 overlaps",
 		`planted bug "b": the rule "r" did not see it`,
 	}, r.alarms())

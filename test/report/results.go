@@ -29,8 +29,8 @@ type results struct {
 	Stores     []string // the known ones, then others that were found
 	Faults     map[string][]fault
 	Bugs       map[string][]fault // rows that are red for a planted bug
+	Soak       map[string][]fault // stretches of faults at random
 	Linear     map[string]linear
-	Soak       map[string]soak
 	Simulation *simulation
 	Planted    []planted
 }
@@ -75,17 +75,6 @@ type linear struct {
 	Detail     string
 }
 
-// soak is a run with faults at random.
-type soak struct {
-	Store    string
-	Seed     uint64
-	Duration time.Duration `json:"duration_ns"`
-	Terms    int
-	Overlaps int
-	Faults   int
-	Kept     bool
-}
-
 // simulation is elections in fake time.
 type simulation struct {
 	Seed           uint64
@@ -115,15 +104,15 @@ func load(dir string) (*results, error) {
 	} else if !info.IsDir() {
 		return nil, fmt.Errorf("%s is no folder", dir)
 	}
-	r := &results{Stores: stores(), Faults: map[string][]fault{}, Bugs: map[string][]fault{}, Linear: map[string]linear{}, Soak: map[string]soak{}}
+	r := &results{Stores: stores(), Faults: map[string][]fault{}, Bugs: map[string][]fault{}, Soak: map[string][]fault{}, Linear: map[string]linear{}}
 	err := errors.Join(
 		one(filepath.Join(dir, settingFile), &r.Setting),
 		one(filepath.Join(dir, "simulation.json"), &r.Simulation),
 		one(filepath.Join(dir, "planted.json"), &r.Planted),
 		each(dir, "faults-", ".ndjson", func(store, file string) error { return r.addFaults(r.Faults, store, file) }),
 		each(dir, "bugs-", ".ndjson", func(store, file string) error { return r.addFaults(r.Bugs, store, file) }),
-		each(dir, "linear-", ".json", func(store, file string) error { return add(r, r.Linear, store, file) }),
-		each(dir, "soak-", ".json", func(store, file string) error { return add(r, r.Soak, store, file) }),
+		each(dir, "linear-", ".json", r.addLinear),
+		each(dir, "soak-", ".ndjson", func(store, file string) error { return r.addFaults(r.Soak, store, file) }),
 	)
 	if err != nil {
 		return nil, err
@@ -171,16 +160,16 @@ func (r *results) know(store string) {
 	}
 }
 
-func add[T any](r *results, to map[string]T, store, file string) error {
+func (r *results) addLinear(store, file string) error {
 	r.know(store)
-	var v *T
-	if err := one(file, &v); err != nil {
+	var l *linear
+	if err := one(file, &l); err != nil {
 		return err
 	}
-	if v == nil {
+	if l == nil {
 		return fmt.Errorf("%s: it holds nothing", file)
 	}
-	to[store] = *v
+	r.Linear[store] = *l
 	return nil
 }
 
@@ -284,11 +273,6 @@ func (r *results) check() error {
 	for store, l := range r.Linear {
 		if l.Store != store || l.Operations < 1 {
 			return fmt.Errorf("linear-%s.json: %d operations on %q", store, l.Operations, l.Store)
-		}
-	}
-	for store, s := range r.Soak {
-		if s.Store != store || s.Duration <= 0 {
-			return fmt.Errorf("soak-%s.json: %v on %q", store, s.Duration, s.Store)
 		}
 	}
 	return nil

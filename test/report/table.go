@@ -90,13 +90,14 @@ func (r *results) cell(store, label string, n *notes) string {
 	return "yes"
 }
 
-// countTable shows what the rows of each store came to.
-func (r *results) countTable() string {
-	rows := [][]string{}
+// countTable shows what the rows of each store came to, of the fault table or of
+// the soak.
+func (r *results) countTable(what string, rows map[string][]fault) string {
+	lines := [][]string{}
 	for _, store := range r.Stores {
-		played, good := score(r.Faults[store])
+		played, good := score(rows[store])
 		terms, overlaps, expected, refused, requests := 0, 0, 0, 0, 0
-		for _, f := range r.Faults[store] {
+		for _, f := range rows[store] {
 			terms += f.Terms
 			overlaps += f.Overlaps
 			expected += f.expectedOverlaps()
@@ -104,14 +105,14 @@ func (r *results) countTable() string {
 			requests += f.Requests
 		}
 		if played == 0 {
-			rows = append(rows, append([]string{store, "not run"}, slices.Repeat([]string{"–"}, 6)...))
+			lines = append(lines, append([]string{store, "not run"}, slices.Repeat([]string{"–"}, 6)...))
 			continue
 		}
-		row := []string{store}
+		line := []string{store}
 		for _, n := range []int{played, good, terms, overlaps - expected, expected, refused, requests} {
-			row = append(row, fmt.Sprint(n))
+			line = append(line, fmt.Sprint(n))
 		}
-		rows = append(rows, row)
+		lines = append(lines, line)
 	}
-	return table([]string{"store", "rows played", "as expected", "terms", "overlaps", "expected overlaps", "stale writes refused", "requests"}, rows)
+	return table([]string{"store", what + " played", "as expected", "terms", "overlaps", "expected overlaps", "stale writes refused", "requests"}, lines)
 }
