@@ -81,6 +81,10 @@ proof: ## all the evidence there is, and docs/reliability.md from it (Linux, roo
 	$(GO) run ./test/report || failed=1; \
 	[ -z "$$failed" ]
 
+.PHONY: test/sim
+test/sim: ## the engine in a simulated world, and the planted bugs (TERMS=1000000 SEED=1)
+	$(GO) test -v -count=1 -timeout=60m -run='Simulat|Planted' . -args -sim.terms=$(or $(TERMS),200000) -sim.seed=$(or $(SEED),1)
+
 .PHONY: up
 up: ## start etcd, Consul and Redis in containers
 	$(COMPOSE) up --detach --wait

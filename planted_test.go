@@ -101,7 +101,7 @@ func (p planted) hunt(t *testing.T) catch {
 			p.world(&s)
 		}
 		well := simulate(t, uint64(c.Schedules), s, healthy)
-		require.Emptyf(t, well.findings.Broken(), "without the bug, on %s", s)
+		require.Emptyf(t, well.findings.Broken(), "without the bug, on %s", s.String())
 		if p.crack != nil {
 			p.crack(&s)
 		}

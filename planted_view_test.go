@@ -212,7 +212,7 @@ func (v leaky) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, erro
 		longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.left())
 		go func() {
 			defer cancel()
-			for range v.Store.Watch(longer, name) { //nolint:revive // it only lives
+			for range v.Store.Watch(longer, name) {
 			}
 		}()
 		v.Store.Watch(ctx, name)(yield)

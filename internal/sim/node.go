@@ -70,16 +70,23 @@ func (n *Node) Lapsed() bool { return n.w.store.isLapsed() }
 func (n *Node) note(e history.Event) {
 	e.Who = n.Name
 	n.w.Note(e)
-	if e.Kind == history.Answered && e.Op == opRefresh && e.Result == history.OK {
-		time.AfterFunc(1, n.look) // when it has taken the answer in
+	if e.Kind == history.Answered && e.Op == opRefresh {
+		time.AfterFunc(1, func() { n.look(e.Result) }) // when it has taken the answer in
 	}
 }
 
-// look notes that the term is trusted longer than before, if it is.
-func (n *Node) look() {
+// look notes what an answer to a refresh has done to the term: it is trusted
+// longer than before, or it has ended.
+func (n *Node) look(result string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.term == nil || n.stopped {
+		return
+	}
+	if result == history.Stale {
+		if err := n.term.Err(); err != nil {
+			n.end(err)
+		}
 		return
 	}
 	if until := n.term.Trusted(); until > n.until {
@@ -229,18 +236,17 @@ func (n *Node) Finish(term Term, cause error) {
 	ended, lag := term.Err(), n.lag()
 	switch {
 	case ended != nil:
-		n.end(ended)
+		n.ends(ended)
 	case n.w.quiet(lag, Away): // the lease is kept while the work goes on
 		n.w.Note(history.Event{Who: n.Name, Kind: history.Keep, Token: term.Token(), Within: lag})
 	}
 	time.Sleep(lag)
 	n.StandStill()
 	if ended == nil {
-		n.look()
 		if cause == nil {
 			cause = errLeaves
 		}
-		n.end(cause)
+		n.ends(cause)
 	}
 	n.w.Note(history.Event{Who: n.Name, Kind: history.Finished, Token: term.Token()})
 	n.mu.Lock()
@@ -248,10 +254,17 @@ func (n *Node) Finish(term Term, cause error) {
 	n.mu.Unlock()
 }
 
-// end notes the end of the term.
-func (n *Node) end(cause error) {
+func (n *Node) ends(cause error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.end(cause)
+}
+
+// end notes the end of the term, once. The caller holds the mutex.
+func (n *Node) end(cause error) {
+	if n.stopped {
+		return
+	}
 	n.stopped = true
 	n.w.Note(history.Event{Who: n.Name, Kind: history.Ended, Token: n.token, Text: cause.Error()})
 }

@@ -101,7 +101,7 @@ const (
 )
 
 // String returns the schedule as JSON, which [Parse] reads.
-func (s Schedule) String() string {
+func (s *Schedule) String() string {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err.Error()
