@@ -85,6 +85,18 @@ proof: ## all the evidence there is, and docs/reliability.md from it (Linux, roo
 test/sim: ## the engine in a simulated world, and the planted bugs (TERMS=1000000 SEED=1)
 	$(GO) test -v -count=1 -timeout=60m -run='Simulat|Planted' . -args -sim.terms=$(or $(TERMS),200000) -sim.seed=$(or $(SEED),1)
 
+.PHONY: test/faults
+test/faults: ## every fault on every store, on real servers (STORE=etcd for one column)
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
+	echo "go test ./test/faults -faults.full" && \
+	$(GO) test -v -count=1 -timeout=3h ./test/faults -faults.full -faults.store=$(STORE) -faults.seed=$(or $(SEED),1)
+
+.PHONY: test/soak
+test/soak: ## random faults on one store for a time (SOAK=10m STORE=etcd SEED=1 STRETCH=0)
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
+	$(GO) test -v -count=1 -timeout=0 ./test/faults -faults.soak=$(or $(SOAK),10m) -faults.store=$(or $(STORE),etcd) \
+		-faults.seed=$(or $(SEED),$(shell date +%s)) -faults.stretch=$(or $(STRETCH),0)
+
 .PHONY: up
 up: ## start etcd, Consul and Redis in containers
 	$(COMPOSE) up --detach --wait
