@@ -59,8 +59,10 @@ const answerSlack = 10 * time.Second
 // above the given one, or after wait, or at once if the index is 0; and the
 // index that the query reached.
 func (s *Store) await(ctx context.Context, key string, index uint64, wait time.Duration) (entry, uint64, error) {
-	// A server waits up to a sixteenth longer, so that queries spread.
-	limit := wait + wait/16 + answerSlack
+	limit := answerSlack
+	if index > 0 { // a server waits up to a sixteenth longer, so that queries spread
+		limit += wait + wait/16
+	}
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	query := &api.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: wait}

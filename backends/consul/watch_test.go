@@ -192,6 +192,20 @@ func TestAWatchOfASilentServerEndsByItself(t *testing.T) {
 	require.NoError(t, ctx.Err())
 }
 
+// The connection of its first look may be one from the client's pool that has
+// died meanwhile.
+func TestAWatchWhoseFirstLookIsNotAnsweredEndsLongBeforeItsBackstop(t *testing.T) {
+	t.Parallel()
+	proxy := testenv.NewProxy(t, testenv.Consul(t))
+	proxy.BlackHole()
+	s := consulkv.New(dial(t, proxy.Addr()), options)
+	begin := time.Now()
+	for _, err := range s.Watch(within(t, time.Minute), newName()) {
+		require.ErrorContains(t, err, "no answer within")
+	}
+	require.Less(t, time.Since(begin), 30*time.Second)
+}
+
 func TestAWatchEndsWithTheServersError(t *testing.T) {
 	s := fake(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "No cluster leader", http.StatusInternalServerError)
