@@ -53,8 +53,7 @@ func (c *candidate) run(ctx context.Context) error {
 	c.fence = pen
 	// What the engine sees, it is made to answer for: the faults are between the
 	// record of its requests and the store. A planted bug is the engine's.
-	var store kv.Store = history.Observe(c.freezer, c.note)
-	store = confessor{store, c}
+	store := kv.Store(confessor{history.Observe(c.freezer, c.note), c})
 	if c.Bug != "" {
 		if store, err = plant(c.Bug, store); err != nil {
 			return err

@@ -38,7 +38,7 @@ type verdict struct{ Accepted bool }
 
 // newFence starts a fence, which ends with the test.
 func newFence(t testing.TB, note func(history.Event)) *fence {
-	dir, err := os.MkdirTemp("", "fence-") // a socket's path is short
+	dir, err := os.MkdirTemp("", "fence-") //nolint:usetesting // a socket's path must be short
 	require.NoError(t, err)
 	f := &fence{path: filepath.Join(dir, "socket"), note: note}
 	listener, err := net.Listen("unix", f.path)

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -26,7 +27,7 @@ func (s *stage) finish() {
 	}
 	var all sync.WaitGroup
 	for who, a := range s.cast {
-		if !contains(a.part.Who, last) {
+		if !slices.Contains(a.part.Who, last) {
 			all.Go(func() { s.dismiss(who) })
 		}
 	}

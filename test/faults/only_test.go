@@ -2,12 +2,15 @@
 
 package faults
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // on returns for row.only that a row is about some stores.
 func on(why string, stores ...string) func(column) string {
 	return func(c column) string {
-		if contains(stores, c.name) {
+		if slices.Contains(stores, c.name) {
 			return ""
 		}
 		return why

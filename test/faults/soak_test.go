@@ -131,7 +131,7 @@ func (d *director) target(p step) (what string, begin func() (end func())) {
 	}
 	who := d.names[max(p.target, 0)%len(d.names)]
 	if p.target == leads {
-		if term, ok := d.stage.leads(); ok {
+		if term, ok := d.leads(); ok {
 			who = term.Who
 		}
 	}
@@ -175,7 +175,7 @@ func (d *director) trouble(p step, who string) (end func()) {
 		d.stop(who)
 		return func() { d.wake(who) }
 	case "resign":
-		if term, ok := d.stage.leads(); ok && term.Who == who {
+		if term, ok := d.leads(); ok && term.Who == who {
 			d.tell(who, "resign")
 		}
 		return func() {}

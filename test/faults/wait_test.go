@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"slices"
 	"time"
 
 	"github.com/electkv/election/internal/boottime"
@@ -58,7 +59,7 @@ func (s *stage) leader(not ...string) history.Stretch {
 	deadline := time.Now().Add(s.takeover() + patience)
 	for {
 		term, ok := s.leads()
-		if ok && len(s.others(not...)) > 0 && !contains(not, term.Who) {
+		if ok && len(s.others(not...)) > 0 && !slices.Contains(not, term.Who) {
 			return term
 		}
 		if time.Now().After(deadline) {
@@ -102,11 +103,5 @@ func (s *stage) alive() history.Stretch {
 // pass lets time pass.
 func (s *stage) pass(d time.Duration) { time.Sleep(d) }
 
-func contains(names []string, who string) bool {
-	for _, name := range names {
-		if name == who {
-			return true
-		}
-	}
-	return false
-}
+// contains is slices.Contains.
+func contains(names []string, who string) bool { return slices.Contains(names, who) }
