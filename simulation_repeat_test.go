@@ -16,7 +16,7 @@ import (
 // nanoseconds. What a candidate's goroutines do within one is in no order; in a
 // schedule of some hundred, a select then finds two things ready and picks one.
 func TestASimulatedScheduleRepeatsItsHistory(t *testing.T) {
-	const schedules, most = 100, 3
+	const schedules, most = 40, 2
 	draw := rapid.Custom(drawSchedule)
 	differ := 0
 	for seed := range schedules {

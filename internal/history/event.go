@@ -41,7 +41,7 @@ const (
 	Woken      Kind = "woken"      // Who is sent SIGCONT
 	Fault      Kind = "fault"      // something begins to go wrong: Text
 	Healed     Kind = "healed"     // it is put right again: Text
-	Interfered Kind = "interfered" // an operator touched the record: until Within later two may lead
+	Interfered Kind = "interfered" // an operator touched the record, of Token if known: until Within later two may lead
 	Placed     Kind = "placed"     // somebody else's record was put into the safe: Value
 	Found      Kind = "found"      // and this is what is there now: Value
 )

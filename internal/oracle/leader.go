@@ -43,10 +43,13 @@ func OneLeader(e Evidence) Finding {
 
 const never = time.Duration(1<<63 - 1)
 
-// interfered reports whether the overlap of two terms is an operator's doing.
+// interfered reports whether the overlap of two terms is an operator's doing. If
+// it is known whose record was touched, that one may not yet have known that it
+// was there.
 func (e Evidence) interfered(a, b history.Stretch) bool {
 	for _, i := range e.Of("", history.Interfered) {
-		if a.Begin <= i.At && i.At <= b.Begin && a.End <= i.At+i.Within {
+		theirs := a.Begin <= i.At && i.Token == 0 || a.Token == i.Token
+		if theirs && i.At <= b.Begin && a.End <= i.At+i.Within {
 			return true
 		}
 	}

@@ -209,7 +209,7 @@ func (s *store) remove() {
 	if s.w.quiet(s.w.TTL, Remove) { // then its next refresh tells
 		within = s.w.TTL / 2
 	}
-	s.w.Note(history.Event{Kind: history.Interfered, Within: within, Text: "an operator deletes the record"})
+	s.w.Note(history.Event{Kind: history.Interfered, Token: s.rec.Token, Within: within, Text: "an operator deletes the record"})
 	s.set(kv.Record{}, 0)
 }
 
