@@ -25,6 +25,8 @@ func TestFullDiskTakesNothingUntilItIsFreed(t *testing.T) {
 	d := disk(t)
 	file := filepath.Join(d.Path(), "file")
 	require.NoError(t, os.WriteFile(file, []byte("fits"), 0o600))
+	require.ErrorIs(t, os.WriteFile(file+"2", make([]byte, 9<<20), 0o600), syscall.ENOSPC)
+	require.NoError(t, os.Remove(file+"2"))
 	d.Fill()
 	d.Fill()
 	require.ErrorIs(t, os.WriteFile(file+"2", make([]byte, 1<<16), 0o600), syscall.ENOSPC)
