@@ -66,13 +66,13 @@ func hostRows() []row {
 
 // host returns the host on which a candidate runs.
 func (s *stage) host(who string) *testenv.Host {
-	if s.hosts == nil {
-		s.network, s.hosts = testenv.NewNetwork(s.t), map[string]*testenv.Host{}
+	if s.homes == nil {
+		s.network, s.homes = testenv.NewNetwork(s.t), map[string]*testenv.Host{}
 	}
-	if s.hosts[who] == nil {
-		s.hosts[who] = s.network.Host()
+	if s.homes[who] == nil {
+		s.homes[who] = s.network.Host()
 	}
-	return s.hosts[who]
+	return s.homes[who]
 }
 
 // onHost spoils or heals the network of a candidate's host, and notes that.

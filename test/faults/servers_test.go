@@ -20,9 +20,10 @@ type servers struct {
 	sentinel *testenv.RedisSentinel // of redis-sentinel
 	shards   *testenv.RedisCluster  // of redis-cluster
 
-	middleman *middleman    // between candidates and Consul, in rows that have one
-	muter     *muter        // between candidates and etcd, in rows that have one
-	disk      *testenv.Disk // of a directory, in rows that have one
+	middleman *middleman      // between candidates and Consul, in rows that have one
+	muter     *muter          // between candidates and etcd, in rows that have one
+	hosts     []*testenv.Host // of the servers, in rows in which they have some
+	disk      *testenv.Disk   // of a directory, in rows that have one
 }
 
 // alone returns servers that are one.

@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,8 +38,8 @@ type stage struct {
 	cast  map[string]*actor
 	names []string // of the cast, in the order of their appearance
 
-	network *testenv.Network // nil unless candidates run on hosts of their own
-	hosts   map[string]*testenv.Host
+	network *testenv.Network         // nil unless candidates run on hosts of their own
+	homes   map[string]*testenv.Host // of candidates
 
 	mu       sync.Mutex
 	history  history.History
@@ -203,11 +204,7 @@ func (s *stage) actor(who string) *actor {
 func (s *stage) others(not ...string) []string {
 	rest := []string{}
 	for _, who := range s.names {
-		skip := false
-		for _, n := range not {
-			skip = skip || n == who
-		}
-		if !skip {
+		if !slices.Contains(not, who) {
 			rest = append(rest, who)
 		}
 	}

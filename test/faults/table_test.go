@@ -31,6 +31,8 @@ func rows() []row {
 	all = append(all, consulRows()...)
 	all = append(all, fileRows()...)
 	all = append(all, watchRows()...)
+	all = append(all, partitionRows()...)
+	all = append(all, limitRows()...)
 	return all
 }
 
