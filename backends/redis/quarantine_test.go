@@ -2,6 +2,7 @@ package rediskv_test
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,41 @@ func TestAPromotedReplicaElectsNobodyUntilTheQuarantineIsOver(t *testing.T) {
 		return errors.Is(err, kv.ErrStale)
 	}, time.Minute, 50*time.Millisecond)
 	require.GreaterOrEqual(t, closed(b, careful, name), quarantine)
+}
+
+// Its process is the same all the time, and so is what it knows of itself.
+func TestAPrimaryThatWasAReplicaMeanwhileElectsNobodyUntilTheQuarantineIsOver(t *testing.T) {
+	t.Parallel()
+	primary, other := testenv.StartRedis(t), testenv.StartRedis(t)
+	b, o := newBench(t, primary.Addr()), newBench(t, other.Addr())
+	careful := rediskv.New(dial(t, primary.Addr()), &rediskv.Options{Quarantine: quarantine})
+	name := b.name()
+	o.follow(b)
+	closed(b, careful, name)
+	require.NoError(t, careful.Delete(b.ctx, name, b.get(name)))
+	identity := b.other.Get(b.ctx, "{"+name+"}:election-server").Val()
+	require.Eventually(t, func() bool {
+		return o.other.Exists(o.ctx, name).Val() == 0 && o.other.Get(o.ctx, "{"+name+"}:election-server").Val() == identity
+	}, time.Minute, 10*time.Millisecond)
+
+	require.NoError(t, o.other.SlaveOf(o.ctx, "no", "one").Err())
+	_, err := careful.Create(b.ctx, name, b.signed(time.Hour))
+	require.NoError(t, err)
+	b.follow(o)
+	require.NoError(t, b.other.SlaveOf(b.ctx, "no", "one").Err())
+	require.GreaterOrEqual(t, closed(b, careful, name), quarantine)
+}
+
+// follow makes a server the replica of another, and waits until it has the same
+// data.
+func (b *bench) follow(primary *bench) {
+	b.Helper()
+	host, port, err := net.SplitHostPort(primary.addr)
+	require.NoError(b, err)
+	require.NoError(b, b.other.SlaveOf(b.ctx, host, port).Err())
+	require.Eventually(b, func() bool {
+		return strings.Contains(b.other.Info(b.ctx, "replication").Val(), "master_link_status:up")
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestAQuarantineIsGivenInWholeMillisecondsOrIsRefused(t *testing.T) {
