@@ -33,11 +33,14 @@ func redisRecordRows() []row {
 				first := s.alive()
 				s.awaitOf(first.Who, history.Extended) // most of the TTL is left
 				const value = "somebody else's value"
+				client, ctx := s.redis(), s.t.Context()
 				since := boottime.Now()
 				s.note(history.Event{Kind: history.Placed, Value: value})
-				require.NoError(s.t, s.redis().Set(s.t.Context(), s.name, value, redis.KeepTTL).Err())
+				require.NoError(s.t, client.Set(ctx, s.name, value, redis.KeepTTL).Err())
+				expiry := client.PExpireTime(ctx, s.name).Val()
 				s.deposed(first, since)
 				s.unharmed()
+				require.Equal(s.t, expiry, client.PExpireTime(ctx, s.name).Val(), "nobody refreshes it")
 				s.nobody(since, 0)
 				s.due("", s.takeover(), "the foreign record is about to expire")
 				s.leader()
@@ -178,6 +181,9 @@ func becomeList(s *stage) {
 	})
 	require.NoError(s.t, err)
 	s.deposed(first, since)
+	for _, who := range s.names {
+		s.hears(who, "that this library did not write and that never expires")
+	}
 	s.nobody(since, 2*s.ttl)
 	found, err := client.LRange(s.t.Context(), s.name, 0, -1).Result()
 	require.NoError(s.t, err)
