@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -127,6 +128,8 @@ type census struct {
 	Seed      uint64         `json:"seed"`
 	Schedules int            `json:"schedules"`
 	Terms     int            `json:"terms"`
+	Lost      int            `json:"lost"`   // terms that ended against their leader's will
+	Stale     int            `json:"fenced"` // writes that the resource refused
 	Overlaps  int            `json:"overlaps"`
 	Forced    int            `json:"forced"` // overlaps by an operator's hand
 	Requests  int            `json:"requests"`
@@ -143,7 +146,13 @@ func newCensus() *census {
 
 func (y *census) add(v verdict) {
 	y.Schedules++
-	y.Terms += len(v.history.Stretches())
+	for _, term := range v.history.Stretches() {
+		y.Terms++
+		if strings.HasPrefix(term.Cause, election.ErrLost.Error()) {
+			y.Lost++
+		}
+	}
+	y.Stale += len(v.history.Of("", history.Refused))
 	overlaps := oracle.Overlaps(v.history)
 	if f, _ := v.findings.Of("one leader at a time"); f.Verdict == oracle.Broken {
 		y.Overlaps += overlaps
@@ -169,8 +178,8 @@ func (y *census) findings() []oracle.Finding {
 }
 
 func (y *census) String() string {
-	text := fmt.Sprintf("seed %d, %d schedules, %d terms, %d overlaps (and %d by an operator's hand), %d requests, %.0f simulated hours, in %.1f s",
-		y.Seed, y.Schedules, y.Terms, y.Overlaps, y.Forced, y.Requests, y.Hours, time.Since(y.began).Seconds())
+	text := fmt.Sprintf("seed %d, %d schedules, %d terms (%d lost), %d overlaps (and %d by an operator's hand), %d stale writes refused, %d requests, %.0f simulated hours, in %.1f s",
+		y.Seed, y.Schedules, y.Terms, y.Lost, y.Overlaps, y.Forced, y.Stale, y.Requests, y.Hours, time.Since(y.began).Seconds())
 	for _, promise := range y.order {
 		text += fmt.Sprintf("\n%9d  %s", y.Rules[promise], promise)
 	}
