@@ -135,7 +135,7 @@ func (e *naiveEngine) try(ctx context.Context, do func(context.Context) error) e
 
 // trust returns until which true time a request that was sent is trusted.
 func (e *naiveEngine) trust(sent time.Duration, rec kv.Record) time.Duration {
-	return e.node.Clock.After(sent, rec.TTL-e.margin)
+	return e.node.Clock().After(sent, rec.TTL-e.margin)
 }
 
 type naiveTerm struct {

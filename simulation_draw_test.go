@@ -49,7 +49,7 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 		})
 	}
 	last := s.Horizon - 2*s.Bound()
-	for range part(t, "faults", 16) {
+	for range part(t, "faults", 32) {
 		s.Faults = append(s.Faults, drawFault(t, s, last))
 	}
 	return settle(s)
@@ -76,6 +76,9 @@ func drawFault(t *rapid.T, s sim.Schedule, last time.Duration) sim.Fault {
 	case sim.Restart, sim.Anew, sim.Foreign, sim.Remove:
 		f.Who = sim.Everybody
 	case sim.CutRequests, sim.CutReplies, sim.Freeze, sim.Suspend, sim.Away, sim.Crash, sim.Ill:
+	}
+	if f.Who >= 0 && part(t, "leader", 2) == 1 {
+		f.Who = sim.Leader
 	}
 	if (f.Kind == sim.Delay || f.Kind == sim.Lose || f.Kind == sim.CutReplies) && part(t, "all", 4) == 3 {
 		f.Who = sim.Everybody

@@ -101,7 +101,7 @@ type simTerm struct {
 
 func (t *simTerm) Trusted() time.Duration {
 	sent, span := t.Trust()
-	clock := t.node.Clock
+	clock := t.node.Clock()
 	return clock.After(clock.When(sent), span)
 }
 

@@ -159,7 +159,7 @@ func (l *link) once(kind Kind, op string) bool {
 func (l *link) next(kind Kind, op string) (size time.Duration, found bool) {
 	now := l.w.Now()
 	for i, f := range l.w.Faults {
-		if f.Kind == kind && f.Op == op && (f.Who == l.node.Index || f.Who == Everybody) &&
+		if f.Kind == kind && f.Op == op && l.w.concerns(i, l.node) &&
 			f.From <= now && now < f.To && l.used[i].CompareAndSwap(false, true) {
 			return f.Size + time.Duration(l.node.Index), true
 		}
@@ -168,7 +168,7 @@ func (l *link) next(kind Kind, op string) (size time.Duration, found bool) {
 }
 
 func (l *link) suffers(kinds ...Kind) (Fault, bool) {
-	return l.w.active(l.w.Now(), l.node.Index, kinds...)
+	return l.w.active(l.node, kinds...)
 }
 
 func (l *link) chance(percent int, key uint64, op string) bool {

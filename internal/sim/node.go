@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,12 +18,13 @@ type Node struct {
 	Index int
 	Name  string
 	Plan  NodePlan
-	Clock Clock
 	Link  kv.Store // its way to the store
 	Store kv.Store // the same, which notes what the candidate asks
 
 	paused   atomic.Pointer[Window] // the last time that it stood still at one call
-	standing atomic.Int64           // how many goroutines stand still
+	clock    atomic.Pointer[Clock]
+	leave    atomic.Pointer[context.CancelCauseFunc] // tells it to leave
+	standing atomic.Int64                            // how many goroutines stand still
 	mu       sync.Mutex
 	term     Term
 	token    uint64
@@ -48,12 +50,7 @@ type Term interface {
 
 func newNode(w *World, index int, plan NodePlan) *Node {
 	n := &Node{w: w, Index: index, Name: string(rune('a' + index)), Plan: plan}
-	n.Clock = Clock{Rate: plan.Rate, Deaf: plan.Deaf}
-	for _, f := range w.Faults {
-		if f.Kind == Suspend && f.Who == index {
-			n.Clock.Sleeps = append(n.Clock.Sleeps, f.Window)
-		}
-	}
+	n.clock.Store(&Clock{Rate: plan.Rate, Deaf: plan.Deaf})
 	n.link = newLink(n)
 	n.Link, n.Store = n.link, n.Observe(n.link)
 	return n
@@ -95,6 +92,17 @@ func (n *Node) look(result string) {
 	}
 }
 
+// Clock returns the host's clocks, as far as it was suspended until now.
+func (n *Node) Clock() Clock { return *n.clock.Load() }
+
+// suspend lets the monotonic clock stand still.
+func (n *Node) suspend(w Window) {
+	clock := n.Clock()
+	clock.Sleeps = append(slices.Clone(clock.Sleeps), w)
+	n.clock.Store(&clock)
+	n.look(history.OK) // who looks at that clock only trusts its lease for longer now
+}
+
 // Now returns the true time since the beginning of the world.
 func (n *Node) Now() time.Duration { return n.w.Now() }
 
@@ -105,7 +113,7 @@ func (n *Node) Jitter(most time.Duration) time.Duration {
 
 // Healthy is the candidate's health check.
 func (n *Node) Healthy(context.Context) error {
-	if _, ill := n.w.active(n.w.Now(), n.Index, Ill); ill {
+	if _, ill := n.w.active(n, Ill); ill {
 		return errIll
 	}
 	return nil
@@ -119,7 +127,8 @@ func (n *Node) Read() (mono, boot time.Duration) {
 	if still, frozen := n.stands(now); frozen {
 		now = still.From
 	}
-	return n.Clock.Mono(now), n.Clock.Boot(now)
+	clock := n.Clock()
+	return clock.Mono(now), clock.Boot(now)
 }
 
 // StandStill returns at once, or when the candidate's process goes on if it
@@ -143,7 +152,7 @@ func (n *Node) stands(now time.Duration) (still Window, frozen bool) {
 	if p := n.paused.Load(); p != nil && now < p.To {
 		still, frozen = *p, true
 	}
-	if f, ok := n.w.active(now, n.Index, Freeze, Suspend); ok {
+	if f, ok := n.w.active(n, Freeze, Suspend); ok {
 		if !frozen {
 			still.From = f.From
 		}
@@ -176,6 +185,13 @@ func (n *Node) Begin(term Term) {
 	n.w.Note(history.Event{Who: n.Name, Kind: history.Started, Token: n.token})
 	n.mu.Unlock()
 	n.w.ask(n)
+}
+
+// leads reports whether the candidate was elected and has not noted its end.
+func (n *Node) leads() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.term != nil && !n.stopped
 }
 
 // asked notes that the candidate thinks that it leads, if it does.

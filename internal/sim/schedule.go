@@ -58,15 +58,18 @@ const (
 // A Fault is something that goes wrong from From to To.
 type Fault struct {
 	Kind Kind
-	Who  int // index of the candidate; Everybody
+	Who  int // index of the candidate; Everybody; Leader
 	Window
 	Size   time.Duration // of delays and pauses
 	Chance int           // in percent, of losses and duplicates
 	Op     string        // of pauses at one call
 }
 
-// Everybody is the Who of a fault that concerns all.
-const Everybody = -1
+// Whom a fault concerns, if not one candidate by its index.
+const (
+	Everybody = -1
+	Leader    = -2 // whoever leads at From; nobody if nobody does
+)
 
 // A Kind is what goes wrong.
 type Kind string
@@ -113,18 +116,6 @@ func (s *Schedule) String() string {
 func Parse(text string) (s Schedule, err error) {
 	err = json.Unmarshal([]byte(text), &s)
 	return s, err
-}
-
-// active returns the first fault of some kinds that a candidate suffers at a
-// time.
-func (s *Schedule) active(at time.Duration, who int, kinds ...Kind) (f Fault, found bool) {
-	for i := range s.Faults {
-		f := &s.Faults[i]
-		if f.From <= at && at < f.To && (f.Who == who || f.Who == Everybody) && slices.Contains(kinds, f.Kind) {
-			return *f, true
-		}
-	}
-	return Fault{}, false
 }
 
 // Life returns how long the store keeps a dead candidate's record, on its clock.

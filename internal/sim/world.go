@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/electkv/election/internal/history"
@@ -19,6 +20,7 @@ type World struct {
 	fence fence
 	nodes []*Node
 	ready func(*Node) Engine
+	whom  []atomic.Int64 // each fault concerns, once it has begun
 
 	mu      sync.Mutex
 	history history.History
@@ -40,6 +42,7 @@ var (
 func Run(s Schedule, ready func(*Node) Engine) history.History {
 	w := &World{Schedule: s, born: time.Now(), ready: ready}
 	w.fence = fence{w: w}
+	w.whom = make([]atomic.Int64, len(s.Faults))
 	w.store = newStore(w)
 	w.history.About = history.About{
 		Title: "simulation", Seed: s.Seed, TTL: s.TTL, Margin: s.Margin, Life: s.Life(), Requests: most,
@@ -49,8 +52,8 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 		w.nodes = append(w.nodes, newNode(w, i, plan))
 		w.history.Drift = max(w.history.Drift, float64(max(plan.Rate, -plan.Rate))/1e6+rounding)
 	}
-	for _, f := range s.Faults {
-		w.arrange(f)
+	for i := range s.Faults {
+		w.arrange(i)
 	}
 	for _, calm := range s.Calm() {
 		time.AfterFunc(calm.From, func() { w.due(calm) })
@@ -100,7 +103,7 @@ func (w *World) Note(e history.Event) {
 // which it is away.
 func (w *World) live(n *Node) {
 	for w.Now() < w.Horizon {
-		if f, away := w.active(w.Now(), n.Index, Away, Crash); away {
+		if f, away := w.active(n, Away, Crash); away {
 			time.Sleep(f.To - w.Now() + time.Duration(n.Index))
 			continue
 		}
@@ -112,15 +115,10 @@ func (w *World) live(n *Node) {
 // stand runs a candidate's engine once: until it gives up a term, or has to
 // leave.
 func (w *World) stand(n *Node) {
-	leave := w.Horizon
-	for _, f := range w.Faults {
-		if (f.Kind == Away || f.Kind == Crash) && (f.Who == n.Index || f.Who == Everybody) && f.From > w.Now() {
-			leave = min(leave, f.From)
-		}
-	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	timer := time.AfterFunc(leave-w.Now()+time.Duration(n.Index), func() { cancel(errAway) })
+	n.leave.Store(&cancel)
+	timer := time.AfterFunc(w.Horizon-w.Now()+time.Duration(n.Index), func() { cancel(errAway) })
 	defer timer.Stop()
 	w.Note(history.Event{Who: n.Name, Kind: history.Ready})
 	_ = w.ready(n)(ctx)
@@ -180,27 +178,99 @@ func (n *Node) keep(until time.Duration) {
 	}
 }
 
+// active returns the first fault of some kinds that a candidate suffers now.
+func (w *World) active(n *Node, kinds ...Kind) (f Fault, found bool) {
+	now := w.Now()
+	for i := range w.Faults {
+		f := &w.Faults[i]
+		if f.From <= now && now < f.To && slices.Contains(kinds, f.Kind) && w.concerns(i, n) {
+			return *f, true
+		}
+	}
+	return Fault{}, false
+}
+
+// concerns reports whether a fault that has begun concerns a candidate.
+func (w *World) concerns(fault int, n *Node) bool {
+	who := int(w.whom[fault].Load())
+	return who == n.Index || who == Everybody
+}
+
+// nobody is whom a fault concerns that found nobody to lead.
+const nobody = -3
+
+// settle decides whom a fault concerns that begins now, and returns the name if
+// that is one candidate.
+func (w *World) settle(fault int) string {
+	f := w.Faults[fault]
+	who := f.Who
+	if who == Leader {
+		who = nobody
+		for _, n := range w.nodes {
+			if n.leads() {
+				who = n.Index
+			}
+		}
+	}
+	if who >= 0 && f.Kind == Suspend {
+		if _, still := w.active(w.nodes[who], Suspend); still {
+			who = nobody // a host is not suspended twice
+		} else {
+			w.nodes[who].suspend(f.Window)
+		}
+	}
+	w.whom[fault].Store(int64(who))
+	if who < 0 {
+		return ""
+	}
+	return w.nodes[who].Name
+}
+
 // arrange sets when a fault begins and ends.
-func (w *World) arrange(f Fault) {
-	who := ""
-	if f.Who != Everybody {
-		who = w.nodes[f.Who].Name
-	}
-	at := func(at time.Duration, do func()) { time.AfterFunc(at, do) }
+func (w *World) arrange(fault int) {
+	f := w.Faults[fault]
+	w.whom[fault].Store(nobody)
 	from, to := history.Fault, history.Healed
-	switch f.Kind {
-	case Freeze, Suspend:
+	if f.Kind == Freeze || f.Kind == Suspend {
 		from, to = history.Stopped, history.Woken
-	case Restart, Anew:
-		at(f.From, func() { w.store.stop(f.Kind == Anew) })
-		at(f.To, func() { w.store.start(f.Kind == Anew) })
-	case Foreign:
-		at(f.From, w.store.enqueue)
-		at(f.To, w.store.dequeue)
-	case Remove:
-		at(f.From, w.store.remove)
-	case Delay, Lose, Duplicate, CutRequests, CutReplies, PauseBefore, PauseAfter, LoseReply, Away, Crash, Ill:
 	}
-	at(f.From, func() { w.Note(history.Event{Who: who, Kind: from, Text: string(f.Kind)}) })
-	at(f.To, func() { w.Note(history.Event{Who: who, Kind: to, Text: string(f.Kind)}) })
+	name := ""
+	time.AfterFunc(f.From, func() {
+		name = w.settle(fault)
+		if w.whom[fault].Load() == nobody {
+			return
+		}
+		w.Note(history.Event{Who: name, Kind: from, Text: string(f.Kind)})
+		w.begin(fault)
+	})
+	time.AfterFunc(f.To, func() {
+		if w.whom[fault].Load() == nobody {
+			return
+		}
+		w.Note(history.Event{Who: name, Kind: to, Text: string(f.Kind)})
+		switch f.Kind {
+		case Restart, Anew:
+			w.store.start(f.Kind == Anew)
+		case Foreign:
+			w.store.dequeue()
+		}
+	})
+}
+
+// begin does what a fault does at once.
+func (w *World) begin(fault int) {
+	switch f := w.Faults[fault]; f.Kind {
+	case Restart, Anew:
+		w.store.stop(f.Kind == Anew)
+	case Foreign:
+		w.store.enqueue()
+	case Remove:
+		w.store.remove()
+	case Away, Crash:
+		for _, n := range w.nodes {
+			if leave := n.leave.Load(); leave != nil && w.concerns(fault, n) {
+				(*leave)(errAway)
+			}
+		}
+	}
 }
