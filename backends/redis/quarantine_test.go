@@ -118,11 +118,11 @@ func TestAPrimaryThatWasAReplicaMeanwhileElectsNobodyUntilTheQuarantineIsOver(t 
 		return o.other.Exists(o.ctx, name).Val() == 0 && o.other.Get(o.ctx, "{"+name+"}:election-server").Val() == identity
 	}, time.Minute, 10*time.Millisecond)
 
-	require.NoError(t, o.other.SlaveOf(o.ctx, "no", "one").Err())
+	require.NoError(t, o.other.ReplicaOf(o.ctx, "no", "one").Err())
 	_, err := careful.Create(b.ctx, name, b.signed(time.Hour))
 	require.NoError(t, err)
 	b.follow(o)
-	require.NoError(t, b.other.SlaveOf(b.ctx, "no", "one").Err())
+	require.NoError(t, b.other.ReplicaOf(b.ctx, "no", "one").Err())
 	require.GreaterOrEqual(t, closed(b, careful, name), quarantine)
 }
 
@@ -132,7 +132,7 @@ func (b *bench) follow(primary *bench) {
 	b.Helper()
 	host, port, err := net.SplitHostPort(primary.addr)
 	require.NoError(b, err)
-	require.NoError(b, b.other.SlaveOf(b.ctx, host, port).Err())
+	require.NoError(b, b.other.ReplicaOf(b.ctx, host, port).Err())
 	require.Eventually(b, func() bool {
 		return strings.Contains(b.other.Info(b.ctx, "replication").Val(), "master_link_status:up")
 	}, time.Minute, 10*time.Millisecond)

@@ -59,8 +59,8 @@ func redisServerRows() []row {
 				other := testenv.StartRedis(s.t)
 				host, port, err := net.SplitHostPort(other.Addr())
 				require.NoError(s.t, err)
-				s.readOnly("READONLY", func(c *redis.Client) error { return c.SlaveOf(s.t.Context(), host, port).Err() },
-					func(c *redis.Client) error { return c.SlaveOf(s.t.Context(), "no", "one").Err() })
+				s.readOnly("READONLY", func(c *redis.Client) error { return c.ReplicaOf(s.t.Context(), host, port).Err() },
+					func(c *redis.Client) error { return c.ReplicaOf(s.t.Context(), "no", "one").Err() })
 			},
 		},
 		{

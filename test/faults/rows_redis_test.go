@@ -51,12 +51,6 @@ func (s *stage) everywhere(words ...any) {
 	}
 }
 
-// set changes a setting of the server that keeps the record.
-func (s *stage) set(client *redis.Client, setting, value string) {
-	s.t.Helper()
-	require.NoError(s.t, client.ConfigSet(s.t.Context(), setting, value).Err())
-}
-
 // eventually waits for a condition. That it comes true is no promise.
 func (s *stage) eventually(what string, ok func(ctx context.Context) bool) {
 	s.t.Helper()
