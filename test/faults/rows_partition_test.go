@@ -196,9 +196,9 @@ func (s *stage) besideLeader() (first history.Stretch, node int) {
 // split has one server and the others lose what they get from each other.
 func (s *stage) split(node int) {
 	s.t.Helper()
-	for i, host := range s.servers.hosts {
+	for i, host := range s.hosts {
 		from := []string{}
-		for j, other := range s.servers.hosts {
+		for j, other := range s.hosts {
 			if (i == node) != (j == node) {
 				from = append(from, other.Addr())
 			}
@@ -216,7 +216,7 @@ func (s *stage) split(node int) {
 // mend ends that.
 func (s *stage) mend() {
 	s.t.Helper()
-	for _, host := range s.servers.hosts {
+	for _, host := range s.hosts {
 		runOn(s.t, host, "delete table ip split\n", "nft", "-f", "-")
 	}
 }
