@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -100,9 +101,9 @@ func (a *actor) end(patience time.Duration) error {
 		return nil
 	}
 	a.gone = true
-	late := false
+	var late atomic.Bool
 	kill := time.AfterFunc(patience, func() {
-		late = true
+		late.Store(true)
 		a.signal(syscall.SIGQUIT) // it says where it hangs
 		time.AfterFunc(2*time.Second, func() { a.signal(syscall.SIGKILL) })
 	})
@@ -115,7 +116,7 @@ func (a *actor) end(patience time.Duration) error {
 		return fmt.Errorf("%s has a data race:\n%s", who, text)
 	case a.doomed:
 		return nil
-	case late:
+	case late.Load():
 		return fmt.Errorf("%s did not end within %v:\n%s", who, patience, text)
 	case err != nil:
 		return fmt.Errorf("%s ended with %w:\n%s", who, err, text)

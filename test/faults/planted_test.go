@@ -16,11 +16,11 @@ import (
 func planted() []row {
 	return []row{
 		{
-			number: 20, fault: "late answers, then a cut", bug: bugReceipt, times: 3,
+			number: 20, fault: "late answers, then a cut", bug: bugReceipt, times: 5,
 			red: []oracle.Rule{oracle.OneLeader, oracle.DeadlineFromSend},
 			play: func(s *stage) {
 				first := s.alive()
-				s.links("is answered late", func(p *testenv.Proxy) { p.DelayReplies(s.ttl / 4) }, first.Who)
+				s.links("is answered late", func(p *testenv.Proxy) { p.DelayReplies(s.ttl / 6) }, first.Who)
 				for range 2 {
 					s.awaitOf(first.Who, history.Extended)
 				}
@@ -94,6 +94,7 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 		for _, r := range planted() {
 			t.Run(c.name+"/"+r.bug, func(t *testing.T) {
 				t.Parallel()
+				r := r
 				r.without = "a library that lacks the bug"
 				play(t, c, r, common)
 			})

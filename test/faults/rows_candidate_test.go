@@ -122,7 +122,7 @@ func candidateRows() []row {
 			play: starve,
 		},
 		{
-			number: 8, letter: "a", fault: "leader closed during a refresh", short: true,
+			number: 8, letter: "a", fault: "leader closed during a refresh",
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -155,7 +155,7 @@ func candidateRows() []row {
 		{
 			number: 53, fault: "50 candidates at once, with short terms", candidates: 5,
 			must:     []oracle.Rule{oracle.LeaderInTime},
-			requests: 400, // each term's end is another vacancy, which each may try to fill
+			requests: 200, // each term's end is another vacancy, which each may try to fill
 			part:     func(p *part) { p.crowd, p.Turn = 10, 50*time.Millisecond },
 			play: func(s *stage) {
 				s.due("", s.release(), "50 began to stand")

@@ -43,7 +43,7 @@ func soakRow(c column, n int) row {
 	return row{
 		number: soakNumber, letter: fmt.Sprintf("-%d", n), fault: "random faults", own: true, candidates: crew,
 		must:     []oracle.Rule{oracle.LeaderInTime},
-		requests: 2 * usual, // each fault is another reason to ask
+		requests: 2 * usual, // what is put right makes it begin anew
 		play: func(s *stage) {
 			s.alive()
 			d := &director{stage: s, busy: map[string]bool{}}

@@ -43,6 +43,9 @@ func TestFaults(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
+			if !*full {
+				t.Parallel() // no row of the short choice stands alone
+			}
 			common := sync.OnceValue(func() *servers { return c.common(t) })
 			for _, r := range rows() {
 				if r.short || *full {
