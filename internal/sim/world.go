@@ -199,9 +199,8 @@ func (w *World) concerns(fault int, n *Node) bool {
 // nobody is whom a fault concerns that found nobody to lead.
 const nobody = -3
 
-// settle decides whom a fault concerns that begins now, and returns the name if
-// that is one candidate.
-func (w *World) settle(fault int) string {
+// settle decides whom a fault concerns that begins now.
+func (w *World) settle(fault int) {
 	f := w.Faults[fault]
 	who := f.Who
 	if who == Leader {
@@ -220,10 +219,18 @@ func (w *World) settle(fault int) string {
 		}
 	}
 	w.whom[fault].Store(int64(who))
-	if who < 0 {
-		return ""
+}
+
+// note notes the beginning or the end of a fault, if it concerns anybody.
+func (w *World) note(fault int, kind history.Kind) {
+	who := w.whom[fault].Load()
+	e := history.Event{Kind: kind, Text: string(w.Faults[fault].Kind)}
+	if who >= 0 {
+		e.Who = w.nodes[who].Name
 	}
-	return w.nodes[who].Name
+	if who != nobody {
+		w.Note(e)
+	}
 }
 
 // arrange sets when a fault begins and ends.
@@ -234,20 +241,13 @@ func (w *World) arrange(fault int) {
 	if f.Kind == Freeze || f.Kind == Suspend {
 		from, to = history.Stopped, history.Woken
 	}
-	name := ""
 	time.AfterFunc(f.From, func() {
-		name = w.settle(fault)
-		if w.whom[fault].Load() == nobody {
-			return
-		}
-		w.Note(history.Event{Who: name, Kind: from, Text: string(f.Kind)})
+		w.settle(fault)
+		w.note(fault, from)
 		w.begin(fault)
 	})
 	time.AfterFunc(f.To, func() {
-		if w.whom[fault].Load() == nobody {
-			return
-		}
-		w.Note(history.Event{Who: name, Kind: to, Text: string(f.Kind)})
+		w.note(fault, to)
 		switch f.Kind {
 		case Restart, Anew:
 			w.store.start(f.Kind == Anew)
