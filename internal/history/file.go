@@ -61,9 +61,8 @@ func Load(path string) (History, error) {
 	if err != nil {
 		return History{}, err
 	}
-	defer f.Close()
 	h, err := Read(f)
-	if err != nil {
+	if err = errors.Join(err, f.Close()); err != nil {
 		return History{}, fmt.Errorf("%s: %w", path, err)
 	}
 	return h, nil

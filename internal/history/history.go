@@ -46,7 +46,7 @@ type History struct {
 
 // Sort puts the events in the order of their times; events of the same time
 // keep theirs.
-func (h *History) Sort() {
+func (h History) Sort() {
 	slices.SortStableFunc(h.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 }
 

@@ -78,6 +78,7 @@ func ResultOf(err error) string {
 	return Unknown
 }
 
+// Create implements [kv.Store].
 func (o *observed) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	ctx, c := o.send(ctx, opCreate, rec)
 	got, err := o.store.Create(ctx, name, rec)
@@ -85,6 +86,7 @@ func (o *observed) Create(ctx context.Context, name string, rec kv.Record) (kv.R
 	return got, err
 }
 
+// Swap implements [kv.Store].
 func (o *observed) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	ctx, c := o.send(ctx, opSwap, old)
 	got, err := o.store.Swap(ctx, name, old, next)
@@ -92,6 +94,7 @@ func (o *observed) Swap(ctx context.Context, name string, old, next kv.Record) (
 	return got, err
 }
 
+// Refresh implements [kv.Store].
 func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	ctx, c := o.send(ctx, opRefresh, rec)
 	got, err := o.store.Refresh(ctx, name, rec)
@@ -99,6 +102,7 @@ func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 	return got, err
 }
 
+// Delete implements [kv.Store].
 func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error {
 	ctx, c := o.send(ctx, opDelete, rec)
 	err := o.store.Delete(ctx, name, rec)
@@ -106,6 +110,7 @@ func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error
 	return err
 }
 
+// Get implements [kv.Store].
 func (o *observed) Get(ctx context.Context, name string) (kv.Record, error) {
 	ctx, c := o.send(ctx, opGet, kv.Record{})
 	got, err := o.store.Get(ctx, name)
@@ -114,6 +119,7 @@ func (o *observed) Get(ctx context.Context, name string) (kv.Record, error) {
 	return got, err
 }
 
+// Watch implements [kv.Store].
 func (o *observed) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		ctx, _ := o.send(ctx, opWatch, kv.Record{})
@@ -132,4 +138,5 @@ func (o *observed) see(rec kv.Record, err error) {
 	}
 }
 
+// Lifetime implements [kv.Store].
 func (o *observed) Lifetime(ttl time.Duration) (kv.Lifetime, error) { return o.store.Lifetime(ttl) }

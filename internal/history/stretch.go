@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Stretch is one term as its leader saw it: it believed to lead from Begin to
 // End.
@@ -69,9 +72,9 @@ func (s *Stretch) note(e Event) {
 // Leader returns the term that somebody believed in at a time, if any: the
 // newest.
 func Leader(terms []Stretch, at time.Duration) (Stretch, bool) {
-	for i := len(terms) - 1; i >= 0; i-- {
-		if terms[i].Begin <= at && at < terms[i].End {
-			return terms[i], true
+	for _, t := range slices.Backward(terms) {
+		if t.Begin <= at && at < t.End {
+			return t, true
 		}
 	}
 	return Stretch{}, false

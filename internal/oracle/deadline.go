@@ -119,8 +119,8 @@ func (l *ledger) doubtful(seen history.Event) (first request, found bool) {
 	return first, found
 }
 
-// DeadlineFromSend: a leader trusts its lease until TTL − margin after the send
-// of a request that was granted, and no longer (I2).
+// DeadlineFromSend is the rule that a leader trusts its lease until TTL −
+// margin after the send of a request that was granted, and no longer.
 func DeadlineFromSend(e Evidence) Finding {
 	f := Finding{Promise: "deadline from the send"}
 	if len(e.Of("", history.Sent)) == 0 || len(e.Terms) == 0 {
@@ -139,8 +139,9 @@ func DeadlineFromSend(e Evidence) Finding {
 	return f.kept(n, "%d deadlines, each within TTL − margin of a request sent", n)
 }
 
-// NoResurrection: a term that has run out stays ended, whatever the store says
-// later (I3): an extension rests on an answer that came before the deadline.
+// NoResurrection is the rule that a term that has run out stays ended, whatever
+// the store says later: an extension rests on an answer that came before the
+// deadline.
 func NoResurrection(e Evidence) Finding {
 	f := Finding{Promise: "no resurrection"}
 	if len(e.Of("", history.Sent)) == 0 {
@@ -163,8 +164,9 @@ func NoResurrection(e Evidence) Finding {
 	return f.kept(n, "%d extensions, each of a term that was alive", n)
 }
 
-// ProvenExtension: a deadline moves only by a success that the store really
-// granted to this very record (I4). It needs a store that notes what it commits.
+// ProvenExtension is the rule that a deadline moves only by a success that the
+// store really granted to this very record. It needs a store that notes what it
+// commits.
 func ProvenExtension(e Evidence) Finding {
 	f := Finding{Promise: "extension only on proof"}
 	ledgers, commits := e.ledgers()

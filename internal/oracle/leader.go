@@ -7,7 +7,7 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// OneLeader: no two stretches of belief overlap (reliability.md I1). An operator
+// OneLeader is the rule that no two stretches of belief overlap. An operator
 // who removes or overwrites the leader's record elects another by force: until
 // the leader's next refresh, and no longer than the event says, two may lead.
 func OneLeader(e Evidence) Finding {
@@ -69,7 +69,7 @@ func Overlaps(h history.History) int {
 	return n
 }
 
-// LeaderInTime: whenever a leader is due, there is one in time (I11).
+// LeaderInTime is the rule that whenever a leader is due, there is one in time.
 func LeaderInTime(e Evidence) Finding {
 	f := Finding{Promise: "a leader in time"}
 	waits := Waits(e.History)
@@ -119,7 +119,8 @@ func Waits(h history.History) []Wait {
 	return waits
 }
 
-// LeaderKept: a fault that a leader must survive does not end its term.
+// LeaderKept is the rule that a fault that a leader must survive does not end
+// its term.
 func LeaderKept(e Evidence) Finding {
 	f := Finding{Promise: "a leader kept"}
 	n := 0

@@ -129,8 +129,8 @@ func (f Finding) kept(count int, format string, args ...any) Finding {
 	return f
 }
 
-func (f Finding) silent(format string, args ...any) Finding {
-	f.Verdict, f.Detail = Silent, fmt.Sprintf(format, args...)
+func (f Finding) silent(why string) Finding {
+	f.Verdict, f.Detail = Silent, why
 	return f
 }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// NothingLeft: whoever has returned has left nothing running (I12).
+// NothingLeft is the rule that whoever has returned has left nothing running.
 func NothingLeft(e Evidence) Finding {
 	f := Finding{Promise: "nothing is left running"}
 	n := 0
@@ -20,8 +20,8 @@ func NothingLeft(e Evidence) Finding {
 	return f.kept(n, "%d returned", n)
 }
 
-// RequestsBounded: no candidate sends more requests within a TTL than it may,
-// whatever goes wrong: nothing spins.
+// RequestsBounded is the rule that no candidate sends more requests within a
+// TTL than it may, whatever goes wrong: nothing spins.
 func RequestsBounded(e Evidence) Finding {
 	f := Finding{Promise: "requests are bounded"}
 	if e.Requests == 0 || e.TTL == 0 {
@@ -47,8 +47,8 @@ func RequestsBounded(e Evidence) Finding {
 	return f.kept(n, "%d requests, at most %d of one candidate within a TTL", n, most)
 }
 
-// ForeignUnharmed: what somebody else put into the safe is still there when it
-// is looked for.
+// ForeignUnharmed is the rule that what somebody else put into the safe is
+// still there when it is looked for.
 func ForeignUnharmed(e Evidence) Finding {
 	f := Finding{Promise: "foreign records unharmed"}
 	placed, n := "", 0

@@ -7,7 +7,7 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// TokensGrow: each term has a larger token than the one before (I5).
+// TokensGrow is the rule that each term has a larger token than the one before.
 func TokensGrow(e Evidence) Finding {
 	f := Finding{Promise: "tokens grow"}
 	if len(e.Terms) == 0 {
@@ -35,8 +35,8 @@ func row(terms []history.Stretch) string {
 	return strings.Join(texts, " < ")
 }
 
-// FenceHolds: the resource never takes a write under a token smaller than one
-// that it has seen (I6).
+// FenceHolds is the rule that the resource never takes a write under a token
+// smaller than one that it has seen.
 func FenceHolds(e Evidence) Finding {
 	f := Finding{Promise: "the fence holds"}
 	largest, accepted, refused := uint64(0), 0, 0

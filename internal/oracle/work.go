@@ -8,8 +8,8 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// WorkWithinTerm: each step of work lies within the term that it was done in
-// (I10).
+// WorkWithinTerm is the rule that each step of work lies within the term that
+// it was done in.
 func WorkWithinTerm(e Evidence) Finding {
 	f := Finding{Promise: "work only while leading"}
 	steps := 0
@@ -27,8 +27,8 @@ func WorkWithinTerm(e Evidence) Finding {
 	return f.kept(steps, "%d steps of work, each within its leader's term", steps)
 }
 
-// SleepersNotice: a leader that was put to sleep beyond its term finds out that
-// the term is over, before it does any more of its work.
+// SleepersNotice is the rule that a leader that was put to sleep beyond its
+// term finds out that the term is over, before it does any more of its work.
 func SleepersNotice(e Evidence) Finding {
 	f := Finding{Promise: "a sleeper finds out"}
 	details := []string{}
@@ -93,9 +93,9 @@ func (e Evidence) ended(t history.Stretch) history.Event {
 	return history.Event{}
 }
 
-// CallbacksPaired: a leader's work is started once for each term that it starts
-// in, never twice at once, and its end is told, exactly once (I9). Only who was
-// killed is excused.
+// CallbacksPaired is the rule that a leader's work is started once for each
+// term that it starts in, never twice at once, and its end is told, exactly
+// once. Only who was killed is excused.
 func CallbacksPaired(e Evidence) Finding {
 	f := Finding{Promise: "callbacks in pairs"}
 	working := map[string]history.Event{}
@@ -141,8 +141,8 @@ func CallbacksPaired(e Evidence) Finding {
 	return f.kept(n, "%d times started, and each time stopped once", n)
 }
 
-// ReleasedMeansStopped: a leader gives the safe up only after its work has
-// stopped.
+// ReleasedMeansStopped is the rule that a leader gives the safe up only after
+// its work has stopped.
 func ReleasedMeansStopped(e Evidence) Finding {
 	f := Finding{Promise: "released means stopped"}
 	working := map[string]uint64{}
