@@ -3,12 +3,12 @@
 package faults
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
-	"github.com/electkv/election/internal/testenv"
 )
 
 // planted are plays on a real server that show a bug, if it is there: the rules
@@ -20,7 +20,8 @@ func planted() []row {
 			red: []oracle.Rule{oracle.OneLeader, oracle.DeadlineFromSend},
 			play: func(s *stage) {
 				first := s.alive()
-				s.links("is answered late", func(p *testenv.Proxy) { p.DelayReplies(s.ttl / 6) }, first.Who)
+				s.fault("the answers to refreshes are late")
+				s.tell(first.Who, fmt.Sprintf("delay refresh reply %v", s.ttl/5))
 				for range 2 {
 					s.awaitOf(first.Who, history.Extended)
 				}
@@ -36,8 +37,8 @@ func planted() []row {
 				first := s.alive()
 				s.interfered(s.ttl*2/3, "the record is deleted")
 				s.erase()
-				s.await("another leader", func(e history.Event) bool {
-					return e.Kind == history.Elected && e.Who != first.Who
+				s.await("another term", func(e history.Event) bool {
+					return e.Kind == history.Elected && e.Token != first.Token
 				})
 				s.pass(s.ttl)
 			},
