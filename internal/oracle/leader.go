@@ -43,13 +43,22 @@ func OneLeader(e Evidence) Finding {
 
 const never = time.Duration(1<<63 - 1)
 
-// interfered reports whether the overlap of two terms is an operator's doing. If
-// it is known whose record was touched, that one may not yet have known that it
-// was there.
+// interfered reports whether the overlap of two terms is an operator's doing.
 func (e Evidence) interfered(a, b history.Stretch) bool {
 	for _, i := range e.Of("", history.Interfered) {
-		theirs := a.Begin <= i.At && i.Token == 0 || a.Token == i.Token
-		if theirs && i.At <= b.Begin && a.End <= i.At+i.Within {
+		if i.Token == 0 && a.Begin <= i.At && i.At <= b.Begin && a.End <= i.At+i.Within {
+			return true
+		}
+	}
+	return e.touched(a) || e.touched(b)
+}
+
+// touched reports whether a term was of a record that an operator touched, and
+// ended as soon as that must be known. It may have begun afterwards, even after
+// the next one: with an answer that was on its way for long.
+func (e Evidence) touched(t history.Stretch) bool {
+	for _, i := range e.Of("", history.Interfered) {
+		if i.Token != 0 && i.Token == t.Token && t.End <= i.At+i.Within {
 			return true
 		}
 	}

@@ -13,10 +13,12 @@ func TokensGrow(e Evidence) Finding {
 	if len(e.Terms) == 0 {
 		return f.silent("nobody was elected")
 	}
+	largest := uint64(0)
 	for i, t := range e.Terms {
-		if i > 0 && t.Token <= e.Terms[i-1].Token {
-			return f.broken("%s was elected with token %d after token %d", t.Who, t.Token, e.Terms[i-1].Token)
+		if i > 0 && t.Token <= largest && !e.touched(t) {
+			return f.broken("%s was elected with token %d after token %d", t.Who, t.Token, largest)
 		}
+		largest = max(largest, t.Token)
 	}
 	return f.kept(len(e.Terms), "%s", row(e.Terms))
 }
