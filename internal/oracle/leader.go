@@ -50,7 +50,10 @@ func (e Evidence) interfered(a, b history.Stretch) bool {
 			return true
 		}
 	}
-	return e.touched(a) || e.touched(b)
+	if a.Token > b.Token {
+		a = b // the record that was there first
+	}
+	return e.touched(a)
 }
 
 // touched reports whether a term was of a record that an operator touched, and
