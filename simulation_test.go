@@ -39,6 +39,10 @@ func TestTheEngineKeepsItsPromisesInTheSimulation(t *testing.T) {
 		return
 	}
 	total := newCensus()
+	defer func() { // whatever it came to
+		t.Log(total)
+		results(t, "simulation.json", total)
+	}()
 	for seed := *simSeed; total.Terms < *simTerms; seed = after(seed) {
 		var failed *verdict
 		check(t, seed, func(rt *rapid.T) {
@@ -50,8 +54,6 @@ func TestTheEngineKeepsItsPromisesInTheSimulation(t *testing.T) {
 			}
 		}, func() { report(t, failed) })
 	}
-	t.Log(total)
-	results(t, "simulation.json", total)
 	if total.Terms < 10_000 {
 		return // a few schedules need not show everything
 	}
