@@ -11,6 +11,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,12 +119,14 @@ func (p *process) note(e history.Event) {
 
 // sleep stops this process until somebody wakes it.
 func (p *process) sleep(where string) {
+	woken := make(chan os.Signal, 1)
+	signal.Notify(woken, syscall.SIGCONT)
+	defer signal.Stop(woken)
 	p.note(history.Event{Kind: history.Stopped, Who: p.Who[0], Text: where})
 	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
 		panic(err)
 	}
-	// The signal may be taken by another thread, a moment later.
-	time.Sleep(5 * time.Millisecond)
+	<-woken // another thread may take the signal, a moment later
 }
 
 // listen does what the lines of in say; see order.
