@@ -68,6 +68,25 @@ test: ## all tests with the race detector, on real servers, which are fetched fi
 test/short: ## the tests that need no server: the engine, the contract, the stores of one host
 	$(GO) test -race -count=1 . ./kv/... ./backends/mem/... ./backends/file/...
 
+.PHONY: test/sim
+test/sim: ## the engine in a simulated world, and the planted bugs (TERMS=1000000 SEED=1)
+	$(GO) test -v -count=1 -timeout=60m -run='Simulat|Planted' . -args -sim.terms=$(or $(TERMS),200000) -sim.seed=$(or $(SEED),1)
+
+.PHONY: test/faults
+test/faults: ## every fault on every store, on real servers, and 20,000 operations on each
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && failed=; \
+	echo "go test ./test/faults -faults.full" && \
+	$(GO) test -v -count=1 -timeout=3h ./test/faults -faults.full -faults.seed=$(or $(SEED),1) || failed=1; \
+	echo "go test ./test/linear -ops=20000" && \
+	$(GO) test -v -count=1 -timeout=2h ./test/linear -args -ops=20000 -seed=$(or $(SEED),1) || failed=1; \
+	[ -z "$$failed" ]
+
+.PHONY: test/soak
+test/soak: ## random faults on one store for a time (SOAK=10m STORE=etcd SEED=1 STRETCH=0)
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
+	$(GO) test -v -count=1 -timeout=0 ./test/faults -faults.soak=$(or $(SOAK),10m) -faults.store=$(or $(STORE),etcd) \
+		-faults.seed=$(or $(SEED),$(shell date +%s)) -faults.stretch=$(or $(STRETCH),0)
+
 .PHONY: proof
 proof: export ELECTION_RESULTS := $(CURDIR)/dist/results
 proof: ## all the evidence there is, and docs/reliability.md from it (Linux, root; hours)
@@ -76,26 +95,8 @@ proof: ## all the evidence there is, and docs/reliability.md from it (Linux, roo
 	@failed=; \
 	$(MAKE) test/sim || failed=1; \
 	$(MAKE) test/faults || failed=1; \
-	env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	echo "go test ./test/linear -ops 20000" && $(GO) test -count=1 -timeout=2h ./test/linear -ops 20000 || failed=1; \
 	$(GO) run ./test/report || failed=1; \
 	[ -z "$$failed" ]
-
-.PHONY: test/sim
-test/sim: ## the engine in a simulated world, and the planted bugs (TERMS=1000000 SEED=1)
-	$(GO) test -v -count=1 -timeout=60m -run='Simulat|Planted' . -args -sim.terms=$(or $(TERMS),200000) -sim.seed=$(or $(SEED),1)
-
-.PHONY: test/faults
-test/faults: ## every fault on every store, on real servers (STORE=etcd for one column)
-	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	echo "go test ./test/faults -faults.full" && \
-	$(GO) test -v -count=1 -timeout=3h ./test/faults -faults.full -faults.store=$(STORE) -faults.seed=$(or $(SEED),1)
-
-.PHONY: test/soak
-test/soak: ## random faults on one store for a time (SOAK=10m STORE=etcd SEED=1 STRETCH=0)
-	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	$(GO) test -v -count=1 -timeout=0 ./test/faults -faults.soak=$(or $(SOAK),10m) -faults.store=$(or $(STORE),etcd) \
-		-faults.seed=$(or $(SEED),$(shell date +%s)) -faults.stretch=$(or $(STRETCH),0)
 
 .PHONY: up
 up: ## start etcd, Consul and Redis in containers
