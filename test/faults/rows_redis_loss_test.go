@@ -16,7 +16,7 @@ import (
 // redisLossRows are about records that a server has acknowledged, and forgets.
 func redisLossRows() []row {
 	restart := row{
-		number: 11, letter: "d", fault: "server restarted, nothing was on disk", own: true, times: 6,
+		number: 11, letter: "g", fault: "server restarted, nothing was on disk", own: true, times: 6,
 		only:    on("its servers keep what they have acknowledged", kindRedis),
 		servers: withSettings("--appendonly", "no"),
 		must:    []oracle.Rule{oracle.LeaderInTime},
@@ -24,9 +24,9 @@ func redisLossRows() []row {
 		play: restartForgetful,
 	}
 	careful, lasting := restart, restart
-	careful.letter, careful.fault, careful.red = "e", "server restarted, nothing was on disk; with a quarantine", nil
+	careful.letter, careful.fault, careful.red = "h", "server restarted, nothing was on disk; with a quarantine", nil
 	careful.part = quarantine(0)
-	lasting.letter, lasting.fault, lasting.red = "f", "server restarted, with an append-only file", nil
+	lasting.letter, lasting.fault, lasting.red = "i", "server restarted, with an append-only file", nil
 	lasting.servers = withSettings("--appendfsync", "always")
 
 	failover := row{

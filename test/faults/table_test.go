@@ -137,3 +137,11 @@ func (s *stage) suffix() string {
 	}
 	return "-" + strings.ReplaceAll(s.row.bug, " ", "-")
 }
+
+func TestNoTwoRowsHaveOneID(t *testing.T) {
+	ids := map[string]string{}
+	for _, r := range rows() {
+		require.Emptyf(t, ids[r.id()], "%s is of another row too: %s", r.id(), r.fault)
+		ids[r.id()] = r.fault
+	}
+}
