@@ -35,9 +35,9 @@ func (c *Converter) Convert(t time.Time) time.Duration {
 }
 
 func (c *Converter) reset() {
-	// The boot clock first: a pause in between makes the answers too early. Once
-	// more if there was one.
-	for range 5 {
+	// The boot clock first: a pause in between makes the answers too early. Again
+	// if there was one.
+	for range 1000 {
 		c.boot = Now()
 		c.mono = time.Now()
 		if Now()-c.boot < 50*time.Microsecond {

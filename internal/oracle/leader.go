@@ -1,6 +1,8 @@
 package oracle
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,19 +112,22 @@ func LeaderInTime(e Evidence) Finding {
 // A Wait is how long a leader was waited for.
 type Wait struct {
 	After string
-	Took  time.Duration // zero if somebody led already; the largest Duration if nobody came
+	Took  time.Duration // the largest Duration if nobody came
 	Bound time.Duration
 }
 
-// Waits returns how long each leader that was due was waited for, in order.
+// Waits returns how long each leader that was due was waited for, in order: until
+// somebody was elected, or a leader's lease was extended. That one still trusts
+// the lease that it was granted before is no sign of a leader.
 func Waits(h history.History) []Wait {
 	waits := []Wait{}
-	terms := h.Stretches()
+	signs := h.Of("", history.Elected, history.Extended)
 	for _, due := range h.Of("", history.Due) {
 		w := Wait{After: due.Text, Took: never, Bound: due.Within}
-		for _, t := range terms {
-			if t.Who != due.Who && t.End > due.At {
-				w.Took = max(t.Begin-due.At, 0)
+		from, _ := slices.BinarySearchFunc(signs, due.At, func(e history.Event, at time.Duration) int { return cmp.Compare(e.At, at) })
+		for _, sign := range signs[from:] {
+			if sign.Who != due.Who {
+				w.Took = sign.At - due.At
 				break
 			}
 		}

@@ -388,16 +388,20 @@ func TestEachRuleIsSilentWhereThereIsNothingToJudgeBy(t *testing.T) {
 		"a leader kept", "released means stopped", "nothing is left running", "requests are bounded"}, silent)
 }
 
-func TestAWaitIsFromTheFaultToTheNextLeaderOrNothingIfThereIsOne(t *testing.T) {
+func TestAWaitIsFromTheFaultToTheNextElectionOrExtension(t *testing.T) {
 	h := good()
-	h.Events = append(h.Events, at(7000, "b", history.Due, within(100), text("somebody must lead")), at(7200, "", history.Due, within(5), text("the end")))
-	waits := oracle.Waits(h)
+	h.Events = append(h.Events,
+		at(1500, "a", history.Due, within(400), text("the store was back")),
+		at(4700, "c", history.Due, within(5), text("c was cut off")),
+		at(4900, "", history.Due, within(5), text("the store was killed")))
+	h.Sort()
 	require.Equal(t, []oracle.Wait{
 		{After: "a was killed", Took: 50 * ms, Bound: 3300 * ms},
+		{After: "the store was back", Took: 400 * ms, Bound: 400 * ms}, // extended
 		{After: "b was put to sleep", Took: 2800 * ms, Bound: 3300 * ms},
-		{After: "somebody must lead", Took: 0, Bound: 100 * ms},
-		{After: "the end", Took: 1<<63 - 1, Bound: 5 * ms},
-	}, waits)
+		{After: "c was cut off", Took: 1<<63 - 1, Bound: 5 * ms},        // nobody else came
+		{After: "the store was killed", Took: 1<<63 - 1, Bound: 5 * ms}, // c still trusts its lease
+	}, oracle.Waits(h))
 }
 
 func TestAHistoryIsJudgedTheSameWhenItIsReadFromItsFile(t *testing.T) {
