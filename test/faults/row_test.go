@@ -43,6 +43,8 @@ type row struct {
 	// store needs: without says what. Another row shows it green with it.
 	red     []oracle.Rule
 	without string
+	// with is that, in the same words, in the row that shows it.
+	with string
 
 	// bug is planted in every candidate; see plant. The rules in red find it.
 	bug     string
@@ -76,6 +78,9 @@ func (r row) id() string { return fmt.Sprintf("%02d%s", r.number, r.letter) }
 func (r row) expected() string {
 	if len(r.red) > 0 {
 		return "red without " + r.without
+	}
+	if r.with != "" {
+		return "green with " + r.with
 	}
 	return "green"
 }

@@ -25,9 +25,9 @@ func redisLossRows() []row {
 	}
 	careful, lasting := restart, restart
 	careful.letter, careful.fault, careful.red = "h", "server restarted, nothing was on disk; with a quarantine", nil
-	careful.part = quarantine(0)
+	careful.with, careful.part = "a quarantine", quarantine(0)
 	lasting.letter, lasting.fault, lasting.red = "i", "server restarted, with an append-only file", nil
-	lasting.servers = withSettings("--appendfsync", "always")
+	lasting.with, lasting.servers = "an append-only file", withSettings("--appendfsync", "always")
 
 	failover := row{
 		number: 46, letter: "a", fault: "failover that loses the record", own: true, times: 10,
@@ -38,7 +38,7 @@ func redisLossRows() []row {
 	}
 	remedied := failover
 	remedied.letter, remedied.fault, remedied.red = "b", "failover that loses the record; with a quarantine", nil
-	remedied.part = quarantine(0)
+	remedied.with, remedied.part = "a quarantine", quarantine(0)
 	shards, sound := failover, remedied
 	only := on("it has no shards", kindCluster)
 	shards.number, shards.only = 47, only
@@ -55,6 +55,7 @@ func redisLossRows() []row {
 	}
 	whole := split
 	whole.letter, whole.fault, whole.red = "d", "old primary goes on with its leader; with a quarantine and min-replicas-to-write", nil
+	whole.with = "min-replicas-to-write"
 	whole.servers = withSettings("--user", redisUser, "on", ">"+redisPassword, "~*", "&*", "+@all",
 		"--min-replicas-to-write", "1", "--min-replicas-max-lag", "2")
 	return []row{restart, careful, lasting, failover, remedied, shards, sound, split, whole}

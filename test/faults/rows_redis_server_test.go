@@ -29,6 +29,7 @@ func redisServerRows() []row {
 	}
 	noeviction := eviction
 	noeviction.letter, noeviction.fault = "b", "memory short, nothing evicted"
+	noeviction.with = eviction.without
 	noeviction.servers, noeviction.red = withSettings("--maxmemory-policy", "noeviction"), nil
 	return []row{
 		eviction,

@@ -53,7 +53,7 @@ func serverRows() []row {
 		{
 			number: 11, letter: "b", fault: "server's data wiped within a term, quarantine", own: true, times: 3,
 			only: and(oneServer, on("it has no quarantine; see 11c", "redis")),
-			must: []oracle.Rule{oracle.LeaderInTime},
+			must: []oracle.Rule{oracle.LeaderInTime}, with: "a quarantine",
 			part: func(p *part) { p.Quarantine = p.TTL },
 			play: wipe(0),
 		},

@@ -140,7 +140,7 @@ func TestEtcdIsLinearizable(t *testing.T) {
 func TestAnEtcdClusterIsLinearizable(t *testing.T) {
 	t.Parallel() // it often waits
 	cluster, recorder := testenv.StartEtcdCluster(t), linear.NewRecorder()
-	try(t, recorder, etcdSubject(t, recorder, "etcd-cluster", cluster.Addrs(), clusterFaults(cluster)))
+	try(t, recorder, etcdSubject(t, recorder, "etcd3", cluster.Addrs(), clusterFaults(cluster)))
 }
 
 func TestConsulIsLinearizable(t *testing.T) {
@@ -153,7 +153,7 @@ func TestConsulIsLinearizable(t *testing.T) {
 func TestAConsulClusterIsLinearizable(t *testing.T) {
 	t.Parallel() // it often waits
 	cluster, recorder := testenv.StartConsulCluster(t), linear.NewRecorder()
-	try(t, recorder, consulSubject(t, recorder, "consul-cluster", cluster.Addrs(), clusterFaults(cluster)))
+	try(t, recorder, consulSubject(t, recorder, "consul3", cluster.Addrs(), clusterFaults(cluster)))
 }
 
 func TestRedisIsLinearizable(t *testing.T) {

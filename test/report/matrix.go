@@ -18,7 +18,8 @@ type circumstance struct {
 func circumstances() []circumstance {
 	return []circumstance{
 		{"clients crash, pause, lose the network or messages", []int{1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 18, 24, 25, 26}, "yes"},
-		{"the store restarts", []int{9, 10, 11}, "yes"},
+		{"the store restarts", []int{9, 10}, "yes"},
+		{"the store loses its data", []int{11}, "yes"},
 		{"the store's wall clock jumps", []int{29}, "yes"},
 		{"the store fails over", []int{13, 14, 46, 47}, "yes"},
 		{"an operator deletes the key", []int{32}, "overlap ≤ one refresh period"},
@@ -35,11 +36,28 @@ func (r *results) matrix() string {
 	for _, store := range r.Stores {
 		row := []string{store}
 		for _, c := range circumstances() {
-			row = append(row, c.judge(r.Faults[store]))
+			row = append(row, r.under(c, store))
 		}
 		rows = append(rows, row)
 	}
 	return table(head, rows)
+}
+
+// nothing is said of a store to which a circumstance cannot happen.
+const nothing = "–"
+
+// under returns what is known of a store under a circumstance. What was not
+// played on several servers since each is like the one alone is as it is there.
+func (r *results) under(c circumstance, store string) string {
+	verdict := c.judge(r.Faults[store])
+	alone, _, several := strings.Cut(store, "-")
+	if verdict != nothing || !several {
+		return verdict
+	}
+	if verdict = c.judge(r.Faults[alone]); verdict == nothing {
+		return nothing
+	}
+	return verdict + " (as " + alone + ")"
 }
 
 // judge returns what the rows of a store say of a circumstance. A row that was
@@ -61,7 +79,7 @@ func (c circumstance) judge(rows []fault) string {
 			switch verdict := f.about(oneLeader()); {
 			case len(f.alarms()) > 0:
 				failed.add(f.label())
-			case red && verdict == oracle.Broken && slices.ContainsFunc(these, exclusive):
+			case red && verdict == oracle.Broken && slices.ContainsFunc(these, func(f fault) bool { return f.shows(remedy) }):
 				with.add(remedy)
 			case red && verdict == oracle.Broken:
 				without.add(remedy)
@@ -80,7 +98,7 @@ func (c circumstance) judge(rows []fault) string {
 	case len(missing) > 0:
 		return "not run: " + missing.String()
 	case !applies:
-		return "–"
+		return nothing
 	case len(silent) > 0:
 		return "not shown: " + silent.String()
 	case len(with) > 0:
@@ -89,10 +107,11 @@ func (c circumstance) judge(rows []fault) string {
 	return c.yes
 }
 
-// exclusive reports whether a row shows one leader at a time.
-func exclusive(f fault) bool {
-	_, red := f.remedy()
-	return f.Applies && !red && f.about(oneLeader()) == oracle.Kept
+// shows reports whether a row shows one leader at a time with a remedy, or with
+// one of those that it names.
+func (f fault) shows(remedies string) bool {
+	remedy, with := strings.CutPrefix(f.Expected, greenWith)
+	return f.Applies && with && strings.Contains(remedies, remedy) && f.about(oneLeader()) == oracle.Kept
 }
 
 // A list holds texts, each once.

@@ -13,6 +13,7 @@ const planned = 53
 // elsewhere says of faults of the plan why the table has no row for them.
 func elsewhere() map[int]string {
 	return map[int]string{
+		28: "the clients' wall clocks: nothing reads them on Linux",
 		30: "clock rates: left to the simulation",
 		31: "suspend: left to the simulation",
 		48: "SQL stores: there is none yet",
