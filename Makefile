@@ -73,28 +73,35 @@ test/sim: ## the engine in a simulated world, and the planted bugs (TERMS=100000
 	$(GO) test -v -count=1 -timeout=60m -run='Simulat|Planted' . -args -sim.terms=$(or $(TERMS),200000) -sim.seed=$(or $(SEED),1)
 
 .PHONY: test/faults
-test/faults: ## every fault on every store, on real servers, and 20,000 operations on each
+test/faults: ## every fault on every store, on real servers (STORE=etcd for one), and 20,000 operations on each
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && failed=; \
 	echo "go test ./test/faults -faults.full" && \
-	$(GO) test -v -count=1 -timeout=3h ./test/faults -faults.full -faults.seed=$(or $(SEED),1) || failed=1; \
-	echo "go test ./test/linear -ops=20000" && \
-	$(GO) test -v -count=1 -timeout=2h ./test/linear -args -ops=20000 -seed=$(or $(SEED),1) || failed=1; \
+	$(GO) test -v -count=1 -timeout=3h ./test/faults -faults.full -faults.store=$(STORE) -faults.seed=$(or $(SEED),1) || failed=1; \
+	$(if $(STORE),,echo "go test ./test/linear -ops=20000" && \
+	$(GO) test -v -count=1 -timeout=2h ./test/linear -args -ops=20000 -seed=$(or $(SEED),1) || failed=1;) \
 	[ -z "$$failed" ]
 
 .PHONY: test/soak
-test/soak: ## random faults on one store for a time (SOAK=10m STORE=etcd SEED=1 STRETCH=0)
+test/soak: ## random faults for a time (SOAK=10m STORE=etcd SEED=1 STRETCH=0); STORE=sim simulates a million terms
+ifeq ($(STORE),sim)
+	$(MAKE) test/sim TERMS=$(or $(TERMS),1000000) SEED=$(or $(SEED),$(shell date +%s))
+else
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
 	$(GO) test -v -count=1 -timeout=0 ./test/faults -faults.soak=$(or $(SOAK),10m) -faults.store=$(or $(STORE),etcd) \
 		-faults.seed=$(or $(SEED),$(shell date +%s)) -faults.stretch=$(or $(STRETCH),0)
+endif
 
 .PHONY: proof
 proof: export ELECTION_RESULTS := $(CURDIR)/dist/results
-proof: ## all the evidence there is, and docs/reliability.md from it (Linux, root; hours)
+proof: ## all the evidence there is, and docs/reliability.md from it (Linux, root; about an hour)
 	rm -rf '$(CURDIR)/dist/results'
 	$(GO) run ./test/report -begin
 	@failed=; \
-	$(MAKE) test/sim || failed=1; \
+	$(MAKE) test/soak STORE=sim SEED=1 || failed=1; \
 	$(MAKE) test/faults || failed=1; \
+	for store in file etcd etcd3 consul consul3 redis redis-sentinel redis-cluster; do \
+		$(MAKE) test/soak STORE=$$store SOAK=$(or $(SOAK),1m) SEED=1 || failed=1; \
+	done; \
 	$(GO) run ./test/report || failed=1; \
 	[ -z "$$failed" ]
 
