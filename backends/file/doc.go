@@ -85,7 +85,11 @@
 //
 // Nothing in the directory may be removed while it is in use; keep it away from
 // cleaners of old files, in /run rather than /tmp. Should a life file be removed
-// all the same, its records live by their deadlines.
+// all the same, its records live by their deadlines. If the whole directory is
+// removed, processes that use it can elect nobody until one calls New again.
+//
+// On a full disk leadership may change hands at every TTL: the record that goes
+// makes room for the next, and that room is not enough for a refresh.
 //
 // # Cost
 //
