@@ -38,6 +38,8 @@ var plantedBugs = []planted{
 	{bug: "b9 the stop is not told after a cancel", rule: oracle.CallbacksPaired, engine: stopNotTold},
 	{bug: "b10 a watch is resumed without a look", rule: oracle.LeaderInTime, engine: seeing(resumedBlindly)},
 
+	{bug: "a value that is published counts as a refresh", rule: oracle.DeadlineFromSend, engine: seeing(publishing)},
+	{bug: "the same, to the others", rule: oracle.OneLeader, engine: seeing(publishing)},
 	{bug: "a suspend is not counted", rule: oracle.OneLeader, engine: real, crack: deaf},
 	{bug: "whether it leads is told by a message", rule: oracle.WorkWithinTerm, engine: toldLate},
 	{bug: "the same, to one who slept", rule: oracle.SleepersNotice, engine: toldLate},

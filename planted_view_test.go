@@ -271,3 +271,19 @@ type misled struct{ kv.Store }
 func (v misled) Refresh(context.Context, string, kv.Record) (kv.Record, error) {
 	return kv.Record{}, errors.New("refused: port " + strconv.Itoa(2378))
 }
+
+// publishing refreshes by publishing the old value again.
+func publishing(n *sim.Node) kv.Store { return publisher{n.Store} }
+
+type publisher struct{ kv.Store }
+
+func (v publisher) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	there, err := v.Get(ctx, name)
+	switch {
+	case errors.Is(err, kv.ErrVacant), err == nil && !there.Owns(rec):
+		return kv.Record{}, kv.ErrStale
+	case err != nil:
+		return kv.Record{}, err
+	}
+	return v.Swap(ctx, name, there, there)
+}

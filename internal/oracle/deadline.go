@@ -57,9 +57,10 @@ func (e Evidence) ledgers() (byWho map[string]*ledger, commits bool) {
 	return byWho, commits
 }
 
-// grants reports whether a request was answered with a lease under token.
+// grants reports whether a request was answered with a lease under token. To
+// publish a value, which is a swap, grants none.
 func (r request) grants(token uint64) bool {
-	return (r.sent.Op == "create" || r.sent.Op == "refresh" || r.sent.Op == "swap") &&
+	return (r.sent.Op == "create" || r.sent.Op == "refresh") &&
 		r.answered.Result == history.OK && r.answered.Token == token
 }
 

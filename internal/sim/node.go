@@ -67,13 +67,14 @@ func (n *Node) Lapsed() bool { return n.w.store.isLapsed() }
 func (n *Node) note(e history.Event) {
 	e.Who = n.Name
 	n.w.Note(e)
-	if e.Kind == history.Answered && e.Op == opRefresh {
+	if e.Kind == history.Answered && (e.Op == opRefresh || e.Op == opSwap) {
 		time.AfterFunc(1, func() { n.look(e.Result) }) // when it has taken the answer in
 	}
 }
 
 // look notes what an answer to a refresh has done to the term: it is trusted
-// longer than before, or it has ended.
+// longer than before, or it has ended. An answer to a swap must do the former to
+// none: the rules will tell.
 func (n *Node) look(result string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -49,6 +49,11 @@ func (s *store) write(who string, call uint64, op string, do change) (kv.Record,
 		return kv.Record{}, err
 	}
 	s.w.Note(history.Event{Who: who, Kind: history.Committed, Op: op, Call: call, Token: rec.Token})
+	if op == opSwap && rec.Owns(s.rec) { // a value change is no refresh
+		s.rec = rec
+		s.tell()
+		return rec, nil
+	}
 	s.set(rec, s.life(rec))
 	return rec, nil
 }

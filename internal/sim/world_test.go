@@ -69,6 +69,20 @@ func TestARecordLivesByTheStoresClock(t *testing.T) {
 	}
 }
 
+func TestAValueThatIsPublishedIsNoRefresh(t *testing.T) {
+	world(t, sim.Schedule{}, func(ctx context.Context, n *sim.Node) {
+		time.AfterFunc(5*time.Second, func() {
+			rec, err := n.Link.Get(ctx, "sim")
+			require.NoError(t, err)
+			rec.Value = "busy"
+			rec, err = n.Link.Swap(ctx, "sim", rec, rec)
+			require.NoError(t, err)
+			require.Equal(t, "busy", rec.Value)
+		})
+		require.Equal(t, mine.TTL, lives(ctx, n))
+	})
+}
+
 func TestARestartLetsRecordsGoOnOrLiveAnew(t *testing.T) {
 	for kind, want := range map[sim.Kind]time.Duration{sim.Restart: 10 * time.Second, sim.Anew: 17 * time.Second} {
 		down := sim.Fault{Kind: kind, Who: sim.Everybody, Window: sim.Window{From: 2 * time.Second, To: 7 * time.Second}}
