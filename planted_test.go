@@ -40,6 +40,7 @@ var plantedBugs = []planted{
 
 	{bug: "a value that is published counts as a refresh", rule: oracle.DeadlineFromSend, engine: seeing(publishing)},
 	{bug: "the same, to the others", rule: oracle.OneLeader, engine: seeing(publishing)},
+	{bug: "a safe is never freed", rule: oracle.LeaderInTime, engine: seeing(neverFreed)},
 	{bug: "a suspend is not counted", rule: oracle.OneLeader, engine: real, crack: deaf},
 	{bug: "whether it leads is told by a message", rule: oracle.WorkWithinTerm, engine: toldLate},
 	{bug: "the same, to one who slept", rule: oracle.SleepersNotice, engine: toldLate},

@@ -287,3 +287,13 @@ func (v publisher) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 	}
 	return v.Swap(ctx, name, there, there)
 }
+
+// neverFreed deletes under a token that nobody has.
+func neverFreed(n *sim.Node) kv.Store { return clinging{n.Store} }
+
+type clinging struct{ kv.Store }
+
+func (v clinging) Delete(ctx context.Context, name string, rec kv.Record) error {
+	rec.Token++
+	return v.Store.Delete(ctx, name, rec)
+}

@@ -247,6 +247,7 @@ func (n *Node) write(term Term) {
 // Finish notes the term's end and stops the work, which may take a while: it is
 // the leader's as long as the lease is kept.
 func (n *Node) Finish(term Term, cause error) {
+	gaveUp := term.Err() == nil
 	if n.Plan.Style != ByCampaign && n.w.chance(50, rollLag, uint64(n.Index), n.terms) {
 		term.Quit()
 	}
@@ -260,15 +261,28 @@ func (n *Node) Finish(term Term, cause error) {
 	time.Sleep(lag)
 	n.StandStill()
 	if ended == nil {
+		gaveUp = term.Err() == nil
 		if cause == nil {
 			cause = errLeaves
 		}
 		n.ends(cause)
 	}
 	n.w.Note(history.Event{Who: n.Name, Kind: history.Finished, Token: term.Token()})
+	if gaveUp {
+		n.handOver()
+	}
 	n.mu.Lock()
 	n.term = nil
 	n.mu.Unlock()
+}
+
+// handOver notes that somebody must lead soon after a term that was given up,
+// this candidate or another: the record does not have to fade first.
+func (n *Node) handOver() {
+	soon := n.w.TTL/4 + 10*n.w.Delay
+	if n.w.quiet(soon) && n.w.Now() < n.w.Horizon-2*n.w.TTL {
+		n.w.Note(history.Event{Kind: history.Due, Within: soon, Text: n.Name + " gave its term up"})
+	}
 }
 
 func (n *Node) ends(cause error) {

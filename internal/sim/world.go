@@ -148,11 +148,11 @@ func (w *World) promise(who, text string, within time.Duration) {
 }
 
 // quiet reports whether nothing but some kinds of faults is wrong from two TTL ago
-// until within from now.
+// until within from now, and no message that they held up is on its way.
 func (w *World) quiet(within time.Duration, but ...Kind) bool {
 	now := w.Now()
 	for _, f := range w.Faults {
-		if f.From < now+within && f.End() > now-2*w.TTL && !slices.Contains(but, f.Kind) {
+		if f.From < now+within && f.End()+f.Size > now-2*w.TTL && !slices.Contains(but, f.Kind) {
 			return false
 		}
 	}
