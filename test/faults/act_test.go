@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"fmt"
 	"syscall"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 func (s *stage) kill(who string) {
 	s.t.Helper()
 	a := s.actor(who)
-	a.doomed = true
+	a.doom = "signal: killed"
 	s.noteAll(a, history.Event{Kind: history.Killed})
 	a.signal(syscall.SIGKILL)
 }
@@ -25,7 +26,7 @@ func (s *stage) kill(who string) {
 func (s *stage) exit(who string) {
 	s.t.Helper()
 	a := s.actor(who)
-	a.doomed = true
+	a.doom = fmt.Sprintf("exit status %d", onOrder)
 	s.noteAll(a, history.Event{Kind: history.Killed, Text: "by os.Exit"})
 	require.NoError(s.t, a.tell("exit"))
 }
@@ -34,7 +35,7 @@ func (s *stage) exit(who string) {
 func (s *stage) panic(who string) {
 	s.t.Helper()
 	a := s.actor(who)
-	a.doomed = true
+	a.doom, a.lastWords = "exit status 2", "panic: told to panic"
 	s.fault("the work of " + who + " panics")
 	require.NoError(s.t, a.tell("panic"))
 }

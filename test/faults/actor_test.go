@@ -30,8 +30,9 @@ type actor struct {
 	read  chan struct{} // closed when it has said its last word
 	said  *speech       // on standard error
 
-	doomed bool // it is expected to end other than by leaving
-	gone   bool // it has been waited for
+	doom      string // how it is expected to end, if other than by leaving
+	lastWords string // which it says then, if any
+	gone      bool   // it has been waited for
 }
 
 // newActor starts a process. Its events go to note.
@@ -114,11 +115,11 @@ func (a *actor) end(patience time.Duration) error {
 	switch text := a.said.String(); {
 	case strings.Contains(text, "DATA RACE"):
 		return fmt.Errorf("%s has a data race:\n%s", who, text)
-	case a.doomed:
-		return nil
 	case late.Load():
 		return fmt.Errorf("%s did not end within %v:\n%s", who, patience, text)
-	case err != nil:
+	case a.doom != "" && (err == nil || err.Error() != a.doom || !strings.Contains(text, a.lastWords)):
+		return fmt.Errorf("%s ended with %v instead of %s, %s:\n%s", who, err, a.doom, a.lastWords, text)
+	case a.doom == "" && err != nil:
 		return fmt.Errorf("%s ended with %w:\n%s", who, err, text)
 	}
 	return nil

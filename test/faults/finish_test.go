@@ -43,7 +43,7 @@ func (s *stage) dismiss(who string) {
 	if a.gone {
 		return
 	}
-	if !a.doomed {
+	if a.doom == "" {
 		a.signal(syscall.SIGCONT)
 		_ = a.tell("heal")  // it may have ended,
 		_ = a.tell("close") // as end will tell

@@ -87,6 +87,9 @@ func act(text string) int {
 	return 0
 }
 
+// onOrder is how a process exits that was told to.
+const onOrder = 7
+
 // errClosed is why a candidate leaves that was told to.
 var errClosed = errors.New("told to close")
 
@@ -160,7 +163,7 @@ func (p *process) obey(words []string) error {
 	case "close":
 		p.close(errClosed)
 	case "exit":
-		os.Exit(0)
+		os.Exit(onOrder)
 	case "resign", "panic":
 		select {
 		case p.orders <- words[0]:

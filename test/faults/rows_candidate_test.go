@@ -29,7 +29,7 @@ func candidateRows() []row {
 			},
 		},
 		{
-			number: 2, letter: "a", fault: "leader's work panics",
+			number: 2, letter: "a", fault: "leader's work panics", times: 3,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -122,7 +122,7 @@ func candidateRows() []row {
 			play: starve,
 		},
 		{
-			number: 8, letter: "a", fault: "leader closed during a refresh",
+			number: 8, letter: "a", fault: "leader closed during a refresh", times: 3,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -139,7 +139,7 @@ func candidateRows() []row {
 			},
 		},
 		{
-			number: 8, letter: "b", fault: "leader resigns",
+			number: 8, letter: "b", fault: "leader resigns", times: 3,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				for range 5 {

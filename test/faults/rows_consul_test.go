@@ -25,11 +25,11 @@ func consulRows() []row {
 	inTime := []oracle.Rule{oracle.LeaderInTime}
 	return append([]row{
 		{
-			number: 34, letter: "k", fault: "session destroyed by an operator", only: onConsul, must: inTime,
+			number: 34, letter: "k", fault: "session destroyed by an operator", only: onConsul, must: inTime, times: 2,
 			play: func(s *stage) {
 				for range 3 {
 					first := s.alive()
-					s.interfered(s.ttl/3+250*time.Millisecond, "the session is destroyed")
+					s.interfered(s.notice(), "the session is destroyed")
 					since := boottime.Now()
 					_, err := s.consul().Session().Destroy(s.session(), nil)
 					require.NoError(s.t, err)

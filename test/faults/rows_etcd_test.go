@@ -56,7 +56,7 @@ func etcdRows() []row {
 			play: func(s *stage) {
 				for range 3 {
 					first := s.alive()
-					s.interfered(s.ttl/3+250*time.Millisecond, "the lease is revoked")
+					s.interfered(s.notice(), "the lease is revoked")
 					since := boottime.Now()
 					_, err := s.etcd().Revoke(s.t.Context(), s.lease())
 					require.NoError(s.t, err)

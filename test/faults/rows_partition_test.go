@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -183,7 +184,7 @@ func (s *stage) besideLeader() (first history.Stretch, node int) {
 		first = s.alive()
 		node = storeLeader(s.t, s.col, s.addrs)
 		require.GreaterOrEqual(s.t, node, 0)
-		if contains(s.actor(first.Who).part.Addrs, s.addrs[node]) {
+		if slices.Contains(s.actor(first.Who).part.Addrs, s.addrs[node]) {
 			return first, node
 		}
 		s.tell(first.Who, "resign")

@@ -57,7 +57,7 @@ func redisRecordRows() []row {
 			play: func(s *stage) {
 				first := s.alive()
 				since := boottime.Now()
-				s.interfered(s.ttl/3+250*time.Millisecond, "the record is made to expire")
+				s.interfered(s.notice(), "the record is made to expire")
 				require.NoError(s.t, s.redis().PExpire(s.t.Context(), s.name, time.Millisecond).Err())
 				s.deposed(first, since)
 				s.due("", s.vacancy(), "the record expired")
@@ -90,7 +90,7 @@ func redisRecordRows() []row {
 				for _, flush := range []string{"flushdb", "flushall"} {
 					first := s.alive()
 					since := boottime.Now()
-					s.interfered(s.ttl/3+250*time.Millisecond, flush)
+					s.interfered(s.notice(), flush)
 					require.NoError(s.t, s.primary().Do(s.t.Context(), flush).Err())
 					s.deposed(first, since)
 					s.due("", s.vacancy(), flush)

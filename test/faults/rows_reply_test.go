@@ -21,6 +21,7 @@ func replyRows() []row {
 				// then finds its own record.
 				s.due(first.Who, s.release()+s.ttl/3, "its end")
 				s.tell(first.Who, "close")
+				s.unanswered(next, "create")
 				s.leader(first.Who)
 				s.pass(s.ttl)
 			},
@@ -33,11 +34,12 @@ func replyRows() []row {
 				s.fault("the answer to the next refresh is lost")
 				s.keep(first, 2*s.ttl)
 				s.tell(first.Who, "fault refresh dropreply 1")
+				s.unanswered(first.Who, "refresh")
 				s.pass(2 * s.ttl)
 			},
 		},
 		{
-			number: 26, fault: "answer to a delete lost",
+			number: 26, fault: "answer to a delete lost", times: 3,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -47,6 +49,7 @@ func replyRows() []row {
 				s.tell(first.Who, "close")
 				second := s.leader(first.Who)
 				s.keep(second, s.ttl/3)
+				s.unanswered(first.Who, "delete")
 				s.pass(s.ttl)
 			},
 		},
@@ -59,6 +62,7 @@ func replyRows() []row {
 				s.tell(first.Who, "fault delete droprequest")
 				s.due(first.Who, s.takeover(), "its end")
 				s.tell(first.Who, "close")
+				s.unanswered(first.Who, "delete")
 				s.leader(first.Who)
 			},
 		},

@@ -161,8 +161,7 @@ func serverRows() []row {
 			play: func(s *stage) {
 				for range 3 {
 					first := s.alive()
-					// The leader's next refresh, and its way to the store and back.
-					s.interfered(s.ttl/3+250*time.Millisecond, "the record is deleted")
+					s.interfered(s.notice(), "the record is deleted")
 					s.erase()
 					s.awaitOf(first.Who, history.Ended)
 					// Redis pushes no news of that, and is looked at once a second.

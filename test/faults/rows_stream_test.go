@@ -48,11 +48,11 @@ func storm(text string, spoil func(*testenv.Proxy), ttls int) func(*stage) {
 	return func(s *stage) {
 		first := s.alive()
 		s.links(text, spoil)
-		s.unanswered(first.Who)
+		s.unanswered(first.Who, "")
 		s.heal()
 		first = s.alive()
 		s.links(text, spoil)
-		s.unanswered(first.Who)
+		s.unanswered(first.Who, "")
 		s.awaitOf(first.Who, history.Ended)
 		s.pass(s.ttl)
 		s.due("", s.recovery()+time.Duration(ttls)*s.ttl, "the streams flow again")
@@ -62,11 +62,12 @@ func storm(text string, spoil func(*testenv.Proxy), ttls int) func(*stage) {
 	}
 }
 
-// unanswered waits until a request of a candidate has come to nothing.
-func (s *stage) unanswered(who string) {
+// unanswered waits until a request of a candidate has come to nothing: one for
+// op, if given.
+func (s *stage) unanswered(who, op string) {
 	s.t.Helper()
 	s.await("a request of "+who+" that fails", func(e history.Event) bool {
-		return e.Who == who && e.Kind == history.Answered && e.Result == history.Unknown
+		return e.Who == who && e.Kind == history.Answered && e.Result == history.Unknown && (op == "" || op == e.Op)
 	})
 }
 

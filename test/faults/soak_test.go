@@ -4,6 +4,7 @@ package faults
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
 )
 
 // soakNumber is the soak's in reliability.md §4.3.
@@ -122,10 +124,7 @@ func (d *director) target(p step) (what string, begin func() (end func())) {
 			return "record", nil
 		}
 		return "record", func() func() {
-			// Whoever leads may be asleep, or cut off: it believes so until its trust runs
-			// out.
-			d.interfered(d.ttl, "the record is deleted")
-			d.erase()
+			d.depose()
 			return func() {}
 		}
 	}
@@ -136,6 +135,18 @@ func (d *director) target(p step) (what string, begin func() (end func())) {
 		}
 	}
 	return who, func() func() { return d.trouble(p, who) }
+}
+
+// depose erases the record, if there is one. Whoever has it may be asleep, or cut
+// off: it believes that it leads until its trust runs out.
+func (d *director) depose() {
+	rec, err := d.store.Get(d.t.Context(), d.name)
+	if errors.Is(err, kv.ErrVacant) {
+		return
+	}
+	require.NoError(d.t, err)
+	d.note(history.Event{Kind: history.Interfered, Token: rec.Token, Within: d.ttl, Text: "the record is deleted"})
+	d.erase()
 }
 
 // harm does something to a server.

@@ -90,6 +90,7 @@ func play(t testing.TB, c column, r row, common func() *servers) {
 	}
 	s.enter([]string{"anna", "ben", "cleo", "dora", "emil", "fay"}[:n]...)
 	r.play(s)
+	s.settle()
 	over = true
 }
 

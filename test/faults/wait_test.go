@@ -100,8 +100,22 @@ func (s *stage) alive() history.Stretch {
 	}
 }
 
+// settle waits until all that was due has been seen, or is late.
+func (s *stage) settle() {
+	s.t.Helper()
+	for _, due := range s.events().Of("", history.Due) {
+		for !s.met(due) && boottime.Now() <= due.At+due.Within+s.slack(s.takeover()) {
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+}
+
+// met reports whether somebody has been seen to lead since a leader was due.
+func (s *stage) met(due history.Event) bool {
+	return slices.ContainsFunc(s.events().Events, func(e history.Event) bool {
+		return e.At >= due.At && e.Who != due.Who && (e.Kind == history.Elected || e.Kind == history.Extended)
+	})
+}
+
 // pass lets time pass.
 func (s *stage) pass(d time.Duration) { time.Sleep(d) }
-
-// contains is slices.Contains.
-func contains(names []string, who string) bool { return slices.Contains(names, who) }
