@@ -12,6 +12,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
 )
 
 func TestTheContextOfACampaignDoesNotBoundItsTerm(t *testing.T) {
@@ -62,6 +63,32 @@ func TestResignFreesTheSafeAtOnceAndTwiceIsOnce(t *testing.T) {
 		require.ErrorIs(t, context.Cause(term.Context()), election.ErrResigned)
 		require.NoError(t, term.Resign(t.Context()))
 	})
+}
+
+func TestResignWaitsForWhatTheTermHasStarted(t *testing.T) {
+	for _, op := range []kvfault.Op{kvfault.Refresh, kvfault.Watch} {
+		t.Run(op.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				faults := kvfault.Wrap(memkv.New())
+				term, err := newBallot(t).candidate(faults, "a").Campaign(t.Context())
+				require.NoError(t, err)
+				faults.On(op).Hang()
+				time.Sleep(ttl / 2) // a refresh is under way
+
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				require.ErrorIs(t, term.Resign(ctx), context.DeadlineExceeded)
+				require.Zero(t, faults.Calls(kvfault.Delete), "its keeper may still write")
+
+				resigned := make(chan error, 1)
+				go func() { resigned <- term.Resign(t.Context()) }()
+				time.Sleep(ttl)
+				require.Empty(t, resigned)
+				faults.Heal()
+				require.NoError(t, <-resigned)
+			})
+		})
+	}
 }
 
 func TestResignOfAnOldTermLeavesTheNewOneAlone(t *testing.T) {

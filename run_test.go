@@ -13,6 +13,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
 )
 
 func TestTheFirstCandidateLeadsAndTheNextFollowsWhenItStops(t *testing.T) {
@@ -84,6 +85,38 @@ func TestRunDoesNotCallLeadOnceItsContextHasEnded(t *testing.T) {
 		_, err = store.Get(t.Context(), b.name)
 		require.ErrorIs(t, err, kv.ErrVacant)
 	})
+}
+
+func TestATermThatIsWonAsShutdownComesIsFreedAndNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		cause := errors.New("deploy")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := b.candidate(winning{faults, func() { cancel(cause) }}, "a").Run(ctx, func(context.Context, *election.Term) error {
+			panic("must not be called")
+		})
+		require.Equal(t, cause, err)
+		require.Equal(t, 1, faults.Calls(kvfault.Create))
+		_, err = store.Get(t.Context(), b.name)
+		require.ErrorIs(t, err, kv.ErrVacant)
+		time.Sleep(3 * ttl)
+		require.Zero(t, faults.Calls(kvfault.Refresh), "nobody keeps what nobody leads with")
+	})
+}
+
+// winning calls won before the answer to a create that succeeds is seen.
+type winning struct {
+	kv.Store
+	won func()
+}
+
+func (s winning) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	rec, err := s.Store.Create(ctx, name, rec)
+	if err == nil {
+		s.won()
+	}
+	return rec, err
 }
 
 // Invariant 6: released means stopped.
