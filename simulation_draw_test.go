@@ -37,8 +37,11 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 			Lazy: rapid.SampledFrom([]time.Duration{0, ttl / 50, ttl}).Draw(t, "lazy"),
 		},
 	}
-	if part(t, "least", 4) == 3 {
+	switch part(t, "grant", 4) {
+	case 3:
 		s.Store.Least = ttl * 3 / 2
+	case 2: // no store should; what the engine trusts is what was granted all the same
+		s.Store.Most = ttl * 3 / 4
 	}
 	for range 1 + part(t, "nodes", 4) {
 		s.Nodes = append(s.Nodes, sim.NodePlan{

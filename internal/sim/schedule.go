@@ -27,6 +27,7 @@ type StorePlan struct {
 	Expiry Expiry
 	Rate   PPM           // of its clock
 	Least  time.Duration // the shortest TTL that it grants
+	Most   time.Duration // the longest, whatever was asked; zero means any
 	Lazy   time.Duration // how much longer than granted a record may live
 }
 
@@ -122,7 +123,12 @@ func Parse(text string) (s Schedule, err error) {
 func (s *Schedule) Life() time.Duration { return s.Store.grant(s.TTL) + s.Store.Lazy }
 
 // grant returns the TTL that the store gives to who asks for ttl.
-func (p StorePlan) grant(ttl time.Duration) time.Duration { return max(ttl, p.Least) }
+func (p StorePlan) grant(ttl time.Duration) time.Duration {
+	if granted := max(ttl, p.Least); p.Most == 0 || granted < p.Most {
+		return granted
+	}
+	return p.Most
+}
 
 // Bound returns within what time of the last fault somebody leads: the life of a
 // record that is written by the last message on its way, by a slow clock; the

@@ -57,6 +57,7 @@ func TestARecordLivesByTheStoresClock(t *testing.T) {
 		"fast":  {sim.StorePlan{Rate: 250_000}, 8 * time.Second, 8 * time.Second},
 		"slow":  {sim.StorePlan{Rate: -200_000}, 12500 * time.Millisecond, 12500 * time.Millisecond},
 		"least": {sim.StorePlan{Least: 15 * time.Second}, 15 * time.Second, 15 * time.Second},
+		"most":  {sim.StorePlan{Most: 7 * time.Second}, 7 * time.Second, 7 * time.Second},
 		"lazy":  {sim.StorePlan{Lazy: 10 * time.Second}, 10*time.Second + 1, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
