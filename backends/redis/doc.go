@@ -109,6 +109,11 @@
 // the abandoned request until the server answers or the client's ReadTimeout
 // (5 s by default) has passed.
 //
+// Where the server is far away, set DisableIdentity too: go-redis closes a
+// connection whose answer came too late, and a new one then takes one round trip
+// less. A refresh has three tenths of the TTL; let that be four round trips or
+// more.
+//
 // # Cost
 //
 // Each operation is one EVALSHA. A leader sends its refreshes.

@@ -98,7 +98,7 @@ func (p part) redis() redis.UniversalClient {
 		Username: p.User, Password: p.Password,
 		IsClusterMode:         p.Store == kindCluster,
 		ContextTimeoutEnabled: true,
-		DisableIdentity:       true,
+		DisableIdentity:       true, // it would take a new connection another round trip
 		Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, p.link(addr))
 		},

@@ -57,6 +57,8 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 		IsClusterMode:    cluster,
 		// Otherwise a call does not end when its context does.
 		ContextTimeoutEnabled: true,
+		// It would take a new connection another round trip.
+		DisableIdentity: true,
 	}
 	if options.Password == "" {
 		options.Password = l.env("REDISCLI_AUTH")
