@@ -5,6 +5,7 @@ package faults
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"regexp"
@@ -73,7 +74,8 @@ func (c *candidate) run(ctx context.Context) error {
 	return nil
 }
 
-// lead works in small steps, and asks before each of them whether it may.
+// lead works in small steps, and asks before each of them whether it may. A few
+// times a TTL it proclaims something, so that refreshes have swaps beside them.
 func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 	asked := boottime.Now()
 	if ctx.Err() != nil {
@@ -93,8 +95,9 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 	}()
 	over := c.turn()
 	defer over.Stop()
-	step := time.NewTicker(pace)
+	step, news := time.NewTicker(pace), time.NewTicker(c.TTL/4)
 	defer step.Stop()
+	defer news.Stop()
 	for {
 		asked := boottime.Now()
 		if ctx.Err() != nil {
@@ -112,6 +115,9 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 		select {
 		case <-ctx.Done():
 		case <-step.C:
+		case <-news.C:
+			// Whether that succeeds is no promise. If the term is over, ctx will tell.
+			_ = term.Proclaim(ctx, rand.Text())
 		case <-over.C:
 			cause = "its turn is over"
 			return nil

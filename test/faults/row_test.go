@@ -65,8 +65,8 @@ func always() []oracle.Rule {
 // usual is how many requests a candidate may send within a TTL. Where nothing
 // answers, its watch and its claims, or its refreshes, are tried again at pauses
 // that double from a fiftieth to a third of the TTL, less up to a half: ten times
-// each, at most.
-const usual = 30
+// each, at most. A leader proclaims four times, and may have to look then.
+const usual = 38
 
 // ttl returns the row's TTL on a store.
 func (r row) ttl(c column) time.Duration { return c.ttl * time.Duration(max(r.times, 1)) }
