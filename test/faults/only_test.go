@@ -33,6 +33,18 @@ func withServer(c column) string {
 	return ""
 }
 
+// allServers is for rows that harm the server, or all of them where one has
+// replicas or shards.
+func allServers(c column) string {
+	if why := withServer(c); why != "" {
+		return why
+	}
+	if c.nodes > 1 {
+		return "its servers vote; see the loss of some of them"
+	}
+	return ""
+}
+
 // oneServer is for rows that harm the only server.
 func oneServer(c column) string {
 	if why := withServer(c); why != "" {

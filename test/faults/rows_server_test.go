@@ -16,12 +16,13 @@ import (
 func serverRows() []row {
 	return []row{
 		{
-			number: 9, fault: "server killed and restarted", own: true, only: oneServer, short: true,
+			number: 9, fault: "server killed and restarted", own: true, only: allServers, short: true,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				s.alive()
 				s.fault("the server is killed")
-				s.nodes[0].Restart()
+				s.killServers()
+				s.restartServers()
 				s.healed("it serves again")
 				s.due("", s.recovery(), "the server's restart")
 				s.leader()
@@ -29,15 +30,15 @@ func serverRows() []row {
 			},
 		},
 		{
-			number: 10, fault: "server down for 3 TTL", own: true, only: oneServer,
+			number: 10, fault: "server down for 3 TTL", own: true, only: allServers,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
 				s.fault("the server is killed")
-				s.nodes[0].Kill()
+				s.killServers()
 				s.awaitOf(first.Who, history.Ended)
 				s.pass(2 * s.ttl)
-				s.nodes[0].Restart()
+				s.restartServers()
 				s.healed("it serves again")
 				s.due("", s.recovery(), "the server's return")
 				s.leader()
@@ -70,16 +71,20 @@ func serverRows() []row {
 			play: wipe(1),
 		},
 		{
-			number: 12, fault: "server stopped for 3 TTL", own: true, only: oneServer,
+			number: 12, fault: "server stopped for 3 TTL", own: true, only: allServers,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
 				s.fault("the server is stopped")
-				s.nodes[0].Pause()
+				for _, node := range s.nodes {
+					node.Pause()
+				}
 				s.awaitOf(first.Who, history.Ended)
 				s.pass(2 * s.ttl)
 				s.due("", s.recovery(), "the server was woken")
-				s.nodes[0].Continue()
+				for _, node := range s.nodes {
+					node.Continue()
+				}
 				s.healed("it goes on")
 				s.leader()
 				s.pass(s.ttl)
@@ -170,6 +175,22 @@ func serverRows() []row {
 				}
 			},
 		},
+	}
+}
+
+// killServers kills all that keep the data.
+func (s *stage) killServers() {
+	s.t.Helper()
+	for _, node := range s.nodes {
+		node.Kill()
+	}
+}
+
+// restartServers starts them again.
+func (s *stage) restartServers() {
+	s.t.Helper()
+	for _, node := range s.nodes {
+		node.Restart()
 	}
 }
 
