@@ -27,11 +27,11 @@ func guarded(part float64) engines {
 }
 
 // leading is the real engine with another way to lead.
-func leading(lead func(context.Context, *sim.Node, *election.Candidate) error) engines {
+func leading(lead func(context.Context, *sim.Node, *election.Candidate) error, change ...func(*election.Options)) engines {
 	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
 		return func(n *sim.Node) sim.Engine {
 			return func(ctx context.Context) error {
-				c, err := candidateOn(n, n.Store, s.TTL, s.Margin)
+				c, err := candidateOn(n, n.Store, s.TTL, s.Margin, change...)
 				if err != nil {
 					return err
 				}
@@ -72,6 +72,13 @@ var toldLate = leading(func(ctx context.Context, n *sim.Node, c *election.Candid
 type gullible struct{ sim.Term }
 
 func (gullible) Err() error { return nil }
+
+// carefree has no health check.
+var carefree = leading(func(ctx context.Context, n *sim.Node, c *election.Candidate) error {
+	return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
+		return n.Lead(ctx, &simTerm{Term: term, node: n})
+	})
+}, func(o *election.Options) { o.Health = nil })
 
 // freedEarly resigns and then stops its work.
 var freedEarly = leading(func(ctx context.Context, n *sim.Node, c *election.Candidate) error {

@@ -18,6 +18,7 @@ import (
 type planted struct {
 	bug     string
 	rule    oracle.Rule
+	own     scheduled // in place of rule, if it needs to know the schedule
 	engine  engines
 	healthy engines             // the same without the bug; nil for the real engine
 	world   func(*sim.Schedule) // what the bug needs of the world; may be nil
@@ -28,7 +29,7 @@ type planted struct {
 var plantedBugs = []planted{
 	{bug: "b1 trust is counted from the receipt", rule: oracle.DeadlineFromSend, engine: seeing(fromReceipt)},
 	{bug: "b2 no guard, though the leader's clock has rate 0.9", rule: oracle.OneLeader, engine: guarded(0), healthy: guarded(0.2), world: slowLeaders},
-	{bug: "b3 a term is revived after its deadline", rule: oracle.NoResurrection, engine: naive(true), healthy: naive(false), world: noLostReplies},
+	{bug: "b3 a term is revived after its deadline", rule: oracle.NoResurrection, engine: naive(true), healthy: naive(false), world: plainWorld},
 	{bug: "b4 the safe is freed whoever owns it", rule: oracle.OneLeader, engine: seeing(unconditionalRelease)},
 	{bug: "b5 a refresh that does not look at the key", rule: oracle.ProvenExtension, engine: seeing(keepAlive)},
 	{bug: "b5 the same", rule: oracle.OneLeader, engine: seeing(keepAlive)},
@@ -49,6 +50,8 @@ var plantedBugs = []planted{
 	{bug: "a create that spins", rule: oracle.RequestsBounded, engine: seeing(spinning)},
 	{bug: "a foreign record is taken for a vacancy", rule: oracle.ForeignUnharmed, engine: seeing(contemptuous)},
 	{bug: "refreshes that do not get through", rule: oracle.LeaderKept, engine: seeing(neverRefreshed)},
+	{bug: "work is told late", own: workStops, engine: toldLate},
+	{bug: "nobody asks the health check", own: theIllStepDown, engine: carefree},
 	{bug: "a resource without a fence", rule: oracle.FenceHolds, engine: real, crack: unfenced},
 }
 
@@ -69,7 +72,7 @@ type catch struct {
 func TestEachPlantedBugIsCaughtInTheSimulation(t *testing.T) {
 	catches := []catch{}
 	for _, p := range plantedBugs {
-		t.Run(p.bug+" "+nameOf(p.rule), func(t *testing.T) {
+		t.Run(p.bug+" "+p.finder(), func(t *testing.T) {
 			c := p.hunt(t)
 			catches = append(catches, c)
 			require.Truef(t, c.Caught, "%s finds nothing in %d schedules", c.Rule, c.Schedules)
@@ -82,16 +85,19 @@ func TestEachPlantedBugIsCaughtInTheSimulation(t *testing.T) {
 func TestEachRuleHasAPlantedBug(t *testing.T) {
 	caught := map[string]bool{}
 	for _, p := range plantedBugs {
-		caught[nameOf(p.rule)] = true
+		caught[p.finder()] = true
 	}
 	for _, rule := range oracle.All() {
 		require.True(t, caught[nameOf(rule)], "no planted bug for %s", nameOf(rule))
+	}
+	for _, own := range ownRules {
+		require.True(t, caught[nameOf(own)], "no planted bug for %s", nameOf(own))
 	}
 }
 
 // hunt runs schedules with and without the bug until it is found.
 func (p planted) hunt(t *testing.T) catch {
-	c := catch{Bug: p.bug, Rule: nameOf(p.rule)}
+	c := catch{Bug: p.bug, Rule: p.finder()}
 	healthy := p.healthy
 	if healthy == nil {
 		healthy = real
@@ -104,19 +110,31 @@ func (p planted) hunt(t *testing.T) catch {
 			p.world(&s)
 		}
 		well := simulate(t, uint64(c.Schedules), s, healthy)
-		require.Emptyf(t, well.findings.Broken(), "without the bug, on %s", s.String())
+		rule := p.rule
+		if p.own != nil {
+			rule = p.own(s)
+		}
+		require.Emptyf(t, oracle.Judge(well.history, append(oracle.All(), rule)...).Broken(), "without the bug, on %s", s.String())
 		if p.crack != nil {
 			p.crack(&s)
 		}
 		sick := simulate(t, uint64(c.Schedules), s, p.engine)
-		found := oracle.Judge(sick.history, p.rule)[0]
+		found := oracle.Judge(sick.history, rule)[0]
 		c.Caught, c.Detail = found.Verdict == oracle.Broken, found.Detail
 	}
 	return c
 }
 
+// finder returns the name of the rule that must find the bug.
+func (p planted) finder() string {
+	if p.own != nil {
+		return nameOf(p.own)
+	}
+	return nameOf(p.rule)
+}
+
 // nameOf returns the name of a rule's function.
-func nameOf(rule oracle.Rule) string {
+func nameOf(rule any) string {
 	name := runtime.FuncForPC(reflect.ValueOf(rule).Pointer()).Name()
 	return name[strings.LastIndexByte(name, '.')+1:]
 }

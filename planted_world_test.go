@@ -16,8 +16,12 @@ func slowLeaders(s *sim.Schedule) {
 	s.Store.Rate = 0
 }
 
-// noLostReplies leaves out what takes an engine that recognises its records.
-func noLostReplies(s *sim.Schedule) {
+// plain leaves out what takes an engine that recognises its records, and one
+// whose contexts ask the clock.
+func plainWorld(s *sim.Schedule) {
+	for i := range s.Nodes {
+		s.Nodes[i].Asks = sim.AskBoth
+	}
 	kept := []sim.Fault{}
 	for _, f := range s.Faults {
 		if f.Kind != sim.LoseReply {

@@ -46,6 +46,7 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 	for range 1 + part(t, "nodes", 4) {
 		s.Nodes = append(s.Nodes, sim.NodePlan{
 			Style: rapid.SampledFrom(simStyles).Draw(t, "style"),
+			Asks:  rapid.SampledFrom([]sim.Asks{sim.AskBoth, sim.AskContext, sim.AskTerm}).Draw(t, "asks"),
 			Rate:  rate(t),
 			Dwell: rapid.SampledFrom([]time.Duration{0, ttl / 2, ttl, 4 * ttl}).Draw(t, "dwell"),
 			Lag:   rapid.SampledFrom([]time.Duration{0, ttl / 100, ttl / 2, 2 * ttl}).Draw(t, "lag"),
@@ -74,11 +75,18 @@ func drawFault(t *rapid.T, s sim.Schedule, last time.Duration) sim.Fault {
 		f.Size, f.Chance = between(t, "size", 0, 2*s.TTL), rapid.IntRange(10, 100).Draw(t, "chance")
 	case sim.PauseBefore, sim.PauseAfter:
 		f.Size, f.Op = between(t, "size", 0, 2*s.TTL), rapid.SampledFrom(simOps).Draw(t, "op")
+	case sim.Ill:
+		switch part(t, "illness", 4) {
+		case 3:
+			f.Op, f.Size = sim.Hangs, s.TTL/2
+		case 2:
+			f.Op, f.Size = sim.Lags, between(t, "size", s.TTL/2, s.TTL)
+		}
 	case sim.LoseReply:
 		f.Op = rapid.SampledFrom(simOps).Draw(t, "op")
 	case sim.Restart, sim.Anew, sim.Foreign, sim.Remove:
 		f.Who = sim.Everybody
-	case sim.CutRequests, sim.CutReplies, sim.Freeze, sim.Suspend, sim.Away, sim.Crash, sim.Ill:
+	case sim.CutRequests, sim.CutReplies, sim.Freeze, sim.Suspend, sim.Away, sim.Crash:
 	}
 	if f.Who >= 0 && part(t, "leader", 2) == 1 {
 		f.Who = sim.Leader

@@ -1,6 +1,7 @@
 package election_test
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -46,8 +47,12 @@ func run(n *sim.Node, store kv.Store, ttl, margin time.Duration) sim.Engine {
 
 // candidateOn returns a candidate that lives on a node: it reads that one's
 // clocks, and draws its jitter from the schedule's seed.
-func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration) (*election.Candidate, error) {
-	c, err := election.New(store, "sim", &election.Options{ID: n.Name, TTL: ttl, Margin: margin, Health: n.Healthy})
+func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration, change ...func(*election.Options)) (*election.Candidate, error) {
+	opts := &election.Options{ID: n.Name, TTL: ttl, Margin: margin, Health: n.Healthy}
+	for _, do := range change {
+		do(opts)
+	}
+	c, err := election.New(store, "sim", opts)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +86,7 @@ func campaign(ctx context.Context, c *election.Candidate, n *sim.Node) error {
 	working, stop := context.WithCancel(term.Context())
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	err = n.Lead(working, &simTerm{Term: term, node: n})
+	err = n.Lead(asking{working, term.Context()}, &simTerm{Term: term, node: n})
 	for {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.Plan.Lag+time.Second)
 		resigned := term.Resign(bounded)
@@ -92,6 +97,15 @@ func campaign(ctx context.Context, c *election.Candidate, n *sim.Node) error {
 		time.Sleep(time.Second)
 	}
 }
+
+// asking is a context that ends with another as well, and asks that one's clock:
+// a context that is derived from a term's does not.
+type asking struct {
+	context.Context
+	term context.Context
+}
+
+func (c asking) Err() error { return cmp.Or(c.term.Err(), c.Context.Err()) }
 
 // A simTerm is a term of the engine, in the true time of its world.
 type simTerm struct {

@@ -103,7 +103,11 @@ func simulate(t *testing.T, seed uint64, s sim.Schedule, make engines) verdict {
 	v.history.Margin = election.MarginOf(c)
 	v.history.Seed = seed
 	v.history.Command = fmt.Sprintf("go test -run '^%s$' . -args -sim.seed=%d -sim.terms=1", t.Name(), seed)
-	v.findings = oracle.Judge(v.history)
+	rules := oracle.All()
+	for _, own := range ownRules {
+		rules = append(rules, own(s))
+	}
+	v.findings = oracle.Judge(v.history, rules...)
 	return v
 }
 

@@ -113,11 +113,18 @@ func (n *Node) Jitter(most time.Duration) time.Duration {
 }
 
 // Healthy is the candidate's health check.
-func (n *Node) Healthy(context.Context) error {
-	if _, ill := n.w.active(n, Ill); ill {
-		return errIll
+func (n *Node) Healthy(ctx context.Context) error {
+	f, ill := n.w.active(n, Ill)
+	switch {
+	case !ill:
+		return nil
+	case f.Op == Hangs:
+		<-ctx.Done()
+	case f.Op == Lags:
+		time.Sleep(f.Size)
+		return nil
 	}
-	return nil
+	return errIll
 }
 
 // Read returns what the host's two clocks show to the candidate. A process that
@@ -211,10 +218,10 @@ func (n *Node) asked() {
 func (n *Node) Work(ctx context.Context, term Term) {
 	step := time.NewTimer(n.step())
 	defer step.Stop()
-	for {
+	for told := false; ; {
 		n.StandStill()
 		now := n.w.Now()
-		if ctx.Err() != nil || term.Err() != nil {
+		if told || n.over(ctx, term) {
 			return
 		}
 		n.w.Note(history.Event{Who: n.Name, Kind: history.Worked, Token: term.Token()})
@@ -228,9 +235,22 @@ func (n *Node) Work(ctx context.Context, term Term) {
 		step.Reset(min(n.step(), max(n.leaves-n.w.Now(), 1)))
 		select {
 		case <-ctx.Done():
+			told = true
 		case <-step.C:
 		}
 	}
+}
+
+// over asks whether the work is over.
+func (n *Node) over(ctx context.Context, term Term) bool {
+	switch n.Plan.Asks {
+	case AskContext:
+		return ctx.Err() != nil
+	case AskTerm:
+		return term.Err() != nil
+	case AskBoth:
+	}
+	return ctx.Err() != nil || term.Err() != nil
 }
 
 func (n *Node) step() time.Duration {

@@ -44,7 +44,19 @@ type NodePlan struct {
 	Dwell time.Duration // at most, until it gives a term up by itself; zero means never
 	Lag   time.Duration // at most, from the end of a term until its work has stopped
 	Deaf  bool          // its host has no clock that counts suspends
+	Asks  Asks
 }
+
+// Asks says whom the work asks before each step whether it may go on. Each can
+// answer for the other, and would hide that the other does not.
+type Asks string
+
+// Whom the work asks.
+const (
+	AskBoth    Asks = ""
+	AskContext Asks = "context"
+	AskTerm    Asks = "term"
+)
 
 // A Style is how a program uses the engine.
 type Style string
@@ -61,9 +73,9 @@ type Fault struct {
 	Kind Kind
 	Who  int // index of the candidate; Everybody; Leader
 	Window
-	Size   time.Duration // of delays and pauses
+	Size   time.Duration // of delays, pauses and health checks
 	Chance int           // in percent, of losses and duplicates
-	Op     string        // of pauses at one call
+	Op     string        // of pauses at one call; how an illness shows
 }
 
 // Whom a fault concerns, if not one candidate by its index.
@@ -93,7 +105,13 @@ const (
 	LoseReply   Kind = "lose reply"   // the answer to its next Op is lost
 	Away        Kind = "away"         // it is told to leave, and comes back
 	Crash       Kind = "crash"        // the same, and nothing that it sends or is sent arrives
-	Ill         Kind = "ill"          // its health check fails
+	Ill         Kind = "ill"          // its health check fails, at once if Op does not say otherwise
+)
+
+// How an illness shows.
+const (
+	Hangs = "hangs" // the health check returns when its context ends
+	Lags  = "lags"  // it says after Size that all is well, whatever its context says
 )
 
 // What may go wrong with the store.
@@ -171,7 +189,7 @@ func (s *Schedule) Calm() []Window {
 
 // End returns when the fault is over.
 func (f Fault) End() time.Duration {
-	if f.Kind == PauseBefore || f.Kind == PauseAfter {
+	if f.Kind == PauseBefore || f.Kind == PauseAfter || f.Kind == Ill {
 		return f.To + f.Size
 	}
 	return f.To

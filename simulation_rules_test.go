@@ -1,0 +1,107 @@
+package election_test
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/sim"
+)
+
+// A scheduled rule needs to know more than a history says: how long the work of
+// each candidate takes to stop.
+type scheduled func(sim.Schedule) oracle.Rule
+
+var ownRules = []scheduled{workStops, theIllStepDown}
+
+// workStops is the rule that work is told of its term's end: at most a tick after
+// trust has run out, and without having asked.
+func workStops(s sim.Schedule) oracle.Rule {
+	return func(e oracle.Evidence) oracle.Finding {
+		f := oracle.Finding{Promise: "work is told to stop", Verdict: oracle.Silent}
+		tick := min(e.Margin, time.Second)
+		for _, w := range works(e) {
+			f = w.within(f, s, w.term.End, tick)
+		}
+		return f
+	}
+}
+
+// theIllStepDown is the rule that a term ends when its leader has been ill for as
+// long as it may take to find out: until the next health check, and as long as
+// that may take.
+func theIllStepDown(s sim.Schedule) oracle.Rule {
+	return func(e oracle.Evidence) oracle.Finding {
+		f := oracle.Finding{Promise: "the ill step down", Verdict: oracle.Silent}
+		refresh := (s.TTL - e.Margin) / 3
+		bound := 2*refresh + min(s.TTL/50, 250*time.Millisecond)
+		ill := illnesses(e)
+		for _, w := range works(e) {
+			for _, i := range ill[w.term.Who] {
+				from := max(i.From, w.term.Begin)
+				if i.To >= from+bound && w.finished > from {
+					f = w.within(f, s, from, bound)
+				}
+			}
+		}
+		return f
+	}
+}
+
+// A work is a term's, from its beginning until it has stopped.
+type work struct {
+	term     history.Stretch
+	finished time.Duration
+	woken    time.Duration // when its process last went on after it had stood still
+}
+
+// works returns all works that have stopped.
+func works(e oracle.Evidence) []work {
+	all := []work{}
+	elected, woken, now := 0, map[string]time.Duration{}, map[string]history.Stretch{}
+	for _, ev := range e.Events {
+		switch ev.Kind {
+		case history.Elected:
+			now[ev.Who] = e.Terms[elected]
+			elected++
+		case history.Woken:
+			woken[ev.Who] = ev.At
+		case history.Finished:
+			all = append(all, work{now[ev.Who], ev.At, woken[ev.Who]})
+		}
+	}
+	return all
+}
+
+// within looks whether work stopped within a bound from a time on, its own lag
+// and the time that its process stood still not counted.
+func (w work) within(f oracle.Finding, s sim.Schedule, from, bound time.Duration) oracle.Finding {
+	const slack = time.Millisecond
+	late := w.finished - max(from, w.woken) - s.Nodes[w.term.Who[0]-'a'].Lag
+	f.Count++
+	switch {
+	case f.Verdict == oracle.Broken:
+	case late > bound+bound/50+slack:
+		f.Verdict = oracle.Broken
+		f.Detail = fmt.Sprintf("%s stopped its work under token %d %v late; at most %v", w.term.Who, w.term.Token, late, bound)
+	default:
+		f.Verdict = oracle.Kept
+		f.Detail = fmt.Sprintf("%d times", f.Count)
+	}
+	return f
+}
+
+// illnesses returns when each candidate was ill.
+func illnesses(e oracle.Evidence) map[string][]sim.Window {
+	all := map[string][]sim.Window{}
+	for _, ill := range e.Of("", history.Fault) {
+		for _, well := range e.Of(ill.Who, history.Healed) {
+			if ill.Text == string(sim.Ill) && well.Text == ill.Text && well.At >= ill.At {
+				all[ill.Who] = append(all[ill.Who], sim.Window{From: ill.At, To: well.At})
+				break
+			}
+		}
+	}
+	return all
+}
