@@ -41,6 +41,7 @@ func TestTheEngineKeepsItsPromisesInTheSimulation(t *testing.T) {
 	total := newCensus()
 	defer func() { // whatever it came to
 		t.Log(total)
+		fmt.Println("simulation: " + total.line()) // test/tally shows it also when all is well
 		results(t, "simulation.json", total)
 	}()
 	for seed := *simSeed; total.Terms < *simTerms; seed = after(seed) {
@@ -183,9 +184,14 @@ func (y *census) findings() []oracle.Finding {
 	return all
 }
 
-func (y *census) String() string {
-	text := fmt.Sprintf("seed %d, %d schedules, %d terms (%d lost), %d overlaps (and %d by an operator's hand), %d stale writes refused, %d requests, %.0f simulated hours, in %.1f s",
+// line says the most important in one line.
+func (y *census) line() string {
+	return fmt.Sprintf("seed %d, %d schedules, %d terms (%d lost), %d overlaps (and %d by an operator's hand), %d stale writes refused, %d requests, %.0f simulated hours, in %.1f s",
 		y.Seed, y.Schedules, y.Terms, y.Lost, y.Overlaps, y.Forced, y.Stale, y.Requests, y.Hours, time.Since(y.began).Seconds())
+}
+
+func (y *census) String() string {
+	text := y.line()
 	for _, promise := range y.order {
 		text += fmt.Sprintf("\n%9d  %s", y.Rules[promise], promise)
 	}

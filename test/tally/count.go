@@ -39,7 +39,7 @@ func newCount() *count {
 }
 
 // read counts the events in r and writes to w what go test would have printed
-// without -json: what packages say, and what failed tests say.
+// without -json: what packages say, what failed tests say, and figures.
 func (c *count) read(r io.Reader, w io.Writer) error {
 	for d := json.NewDecoder(r); ; {
 		var e event
@@ -54,16 +54,20 @@ func (c *count) read(r io.Reader, w io.Writer) error {
 	}
 }
 
+// figures begins a line that a test prints of what it has measured: it is shown
+// whether or not the test passes.
+const figures = "simulation: "
+
 func (c *count) add(e event, w io.Writer) {
 	test := event{Package: e.Package, Test: e.Test}
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(w, e.Output)
 	case "output":
-		if e.Test == "" && e.Output != "PASS\n" {
+		switch {
+		case e.Test == "" && e.Output != "PASS\n", strings.HasPrefix(e.Output, figures):
 			fmt.Fprint(w, e.Output)
-		}
-		if e.Test != "" {
+		case e.Test != "":
 			c.said[test] = append(c.said[test], e.Output)
 		}
 	case "run":

@@ -30,16 +30,17 @@ const said = `
 {"Action":"fail","Package":"b"}
 {"ImportPath":"c","Action":"build-output","Output":"c.go:1:1: no package\n"}
 {"Action":"run","Package":"d","Test":"TestGood"}
+{"Action":"output","Package":"d","Test":"TestGood","Output":"simulation: 3 terms\n"}
 {"Action":"pass","Package":"d","Test":"TestGood"}
 {"Action":"output","Package":"d","Output":"PASS\n"}
 {"Action":"output","Package":"d","Output":"ok  \td\t0.1s\n"}
 {"Action":"pass","Package":"d"}
 `
 
-func TestWhatPackagesAndFailedTestsSayIsPrinted(t *testing.T) {
+func TestWhatPackagesAndFailedTestsSayAndFiguresArePrinted(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, newCount().read(strings.NewReader(said), &out))
-	require.Equal(t, "this is wrong\n=== RUN   TestTable\nFAIL\ta\t0.1s\nFAIL\tb\t0.1s\npanic: oh\nc.go:1:1: no package\nok  \td\t0.1s\n", out.String())
+	require.Equal(t, "this is wrong\n=== RUN   TestTable\nFAIL\ta\t0.1s\nFAIL\tb\t0.1s\npanic: oh\nc.go:1:1: no package\nsimulation: 3 terms\nok  \td\t0.1s\n", out.String())
 }
 
 func TestTestsThatHoldOthersDoNotCount(t *testing.T) {
