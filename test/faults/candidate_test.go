@@ -116,6 +116,9 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 		case <-ctx.Done():
 		case <-step.C:
 		case <-news.C:
+			if c.Quiet {
+				continue
+			}
 			// Whether that succeeds is no promise. If the term is over, ctx will tell.
 			_ = term.Proclaim(ctx, rand.Text())
 		case <-over.C:

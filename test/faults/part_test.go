@@ -40,6 +40,7 @@ type part struct {
 	User, Password, Token string        // for the store, if it wants them
 	Quarantine, Backstop  time.Duration // of the adapter, if it has them
 	Bug                   string        // a planted one: see plant
+	Quiet                 bool          // it proclaims nothing, so that nothing but its refreshes tells it of a loss
 	crowd                 int           // for the stage: so many candidates in each process; zero: one
 	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
 }

@@ -96,13 +96,13 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 			t.Run(c.name+"/"+r.bug, func(t *testing.T) {
 				t.Parallel()
 				r := r
-				r.without = "a library that lacks the bug"
+				r.without, r.part = "a library that lacks the bug", quietly
 				play(t, c, r, common)
 			})
 			t.Run(c.name+"/not "+r.bug, func(t *testing.T) {
 				t.Parallel()
 				r := r
-				r.bug, r.red, r.control = "", nil, true
+				r.bug, r.red, r.control, r.part = "", nil, true, quietly
 				play(t, c, r, common)
 			})
 		}

@@ -167,6 +167,9 @@ func candidateRows() []row {
 	}
 }
 
+// quietly says for row.part that nobody proclaims anything.
+func quietly(p *part) { p.Quiet = true }
+
 // stopForLong stops a leader between a look at its term and the write that
 // follows, which a fence has to refuse then, and another one at any place.
 func stopForLong(s *stage) {

@@ -25,7 +25,7 @@ func consulRows() []row {
 	inTime := []oracle.Rule{oracle.LeaderInTime}
 	return append([]row{
 		{
-			number: 34, letter: "k", fault: "session destroyed by an operator", only: onConsul, must: inTime, times: 2,
+			number: 34, letter: "k", fault: "session destroyed by an operator", only: onConsul, must: inTime, times: 2, part: quietly,
 			play: func(s *stage) {
 				for range 3 {
 					first := s.alive()

@@ -52,7 +52,7 @@ func etcdRows() []row {
 			},
 		},
 		{
-			number: 34, letter: "f", fault: "lease revoked by an operator", only: onEtcd, must: inTime,
+			number: 34, letter: "f", fault: "lease revoked by an operator", only: onEtcd, must: inTime, part: quietly,
 			play: func(s *stage) {
 				for range 3 {
 					first := s.alive()

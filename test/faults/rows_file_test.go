@@ -113,7 +113,7 @@ func fileRows() []row {
 			},
 		},
 		{
-			number: 50, letter: "d", fault: "head of the safe removed", times: 2,
+			number: 50, letter: "d", fault: "head of the safe removed", times: 2, part: quietly,
 			play: func(s *stage) {
 				first := s.alive()
 				s.interfered(s.notice(), "the head is removed")

@@ -52,7 +52,7 @@ func redisRecordRows() []row {
 			play: changeExpiry,
 		},
 		{
-			number: 34, letter: "b", fault: "record expired at once", times: 2, only: onRedis("operators do not change expiries"),
+			number: 34, letter: "b", fault: "record expired at once", times: 2, part: quietly, only: onRedis("operators do not change expiries"),
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -84,7 +84,7 @@ func redisRecordRows() []row {
 			play: becomeList,
 		},
 		{
-			number: 36, fault: "FLUSHDB and FLUSHALL", own: true, times: 2, only: onRedis("it has no command to forget everything"),
+			number: 36, fault: "FLUSHDB and FLUSHALL", own: true, times: 2, part: quietly, only: onRedis("it has no command to forget everything"),
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				for _, flush := range []string{"flushdb", "flushall"} {

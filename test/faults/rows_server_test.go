@@ -161,7 +161,7 @@ func serverRows() []row {
 			},
 		},
 		{
-			number: 32, fault: "record deleted by an operator", times: 2, short: true,
+			number: 32, fault: "record deleted by an operator", times: 2, short: true, part: quietly,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				for range 3 {
