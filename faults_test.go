@@ -92,12 +92,13 @@ func TestASlowRefreshDoesNotExtendTrust(t *testing.T) {
 func TestTrustIsCountedFromTheTTLThatTheStoreGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
-		store := &stingy{Store: memkv.New(), granted: ttl * 8 / 10}
+		store := &stingy{Store: memkv.New()}
+		store.granted.Store(int64(ttl * 8 / 10))
 		began := time.Now()
 		term, err := b.candidate(store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, ttl*7/10, term.Until().Sub(began), "whatever was asked")
-		store.granted = ttl * 6 / 10
+		store.granted.Store(int64(ttl * 6 / 10))
 		time.Sleep(ttl * 4 / 10)
 		require.Equal(t, ttl*8/10, term.Until().Sub(began), "refreshed after 0.3 TTL, for 0.6 TTL")
 		require.NoError(t, term.Resign(t.Context()))
@@ -107,18 +108,18 @@ func TestTrustIsCountedFromTheTTLThatTheStoreGranted(t *testing.T) {
 // stingy is a store that grants another TTL than was asked.
 type stingy struct {
 	kv.Store
-	granted time.Duration
+	granted atomic.Int64 // nanoseconds
 }
 
 func (s *stingy) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	rec, err := s.Store.Create(ctx, name, rec)
-	rec.TTL = s.granted
+	rec.TTL = time.Duration(s.granted.Load())
 	return rec, err
 }
 
 func (s *stingy) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	rec, err := s.Store.Refresh(ctx, name, rec)
-	rec.TTL = s.granted
+	rec.TTL = time.Duration(s.granted.Load())
 	return rec, err
 }
 
