@@ -59,25 +59,36 @@ type work struct {
 // works returns all works that have stopped.
 func works(e oracle.Evidence) []work {
 	all := []work{}
-	elected, woken, now := 0, map[string]time.Duration{}, map[string]history.Stretch{}
+	elected, now := 0, map[string]history.Stretch{}
 	for _, ev := range e.Events {
 		switch ev.Kind {
 		case history.Elected:
 			now[ev.Who] = e.Terms[elected]
 			elected++
-		case history.Woken:
-			woken[ev.Who] = ev.At
 		case history.Finished:
-			all = append(all, work{now[ev.Who], ev.At, woken[ev.Who]})
+			all = append(all, work{now[ev.Who], ev.At, lastWoken(e, ev)})
 		}
 	}
 	return all
 }
 
+// slack is how far apart things may be noted that happen at once: of all that
+// goes on when a process does, its own note of that may come last.
+const slack = time.Millisecond
+
+// lastWoken returns when a process last went on before an event.
+func lastWoken(e oracle.Evidence, before history.Event) (at time.Duration) {
+	for _, woken := range e.Of(before.Who, history.Woken) {
+		if woken.At <= before.At+slack {
+			at = woken.At
+		}
+	}
+	return at
+}
+
 // within looks whether work stopped within a bound from a time on, its own lag
 // and the time that its process stood still not counted.
 func (w work) within(f oracle.Finding, s sim.Schedule, from, bound time.Duration) oracle.Finding {
-	const slack = time.Millisecond
 	late := w.finished - max(from, w.woken) - s.Nodes[w.term.Who[0]-'a'].Lag
 	f.Count++
 	switch {
