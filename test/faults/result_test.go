@@ -27,6 +27,7 @@ type result struct {
 	Applies  bool            `json:"applies"`
 	Reason   string          `json:"reason,omitempty"` // why it does not
 	Expected string          `json:"expected,omitempty"`
+	May      []string        `json:"may,omitempty"`     // the promises that the store may break by its nature
 	Verdict  string          `json:"verdict,omitempty"` // yes: it was as expected
 	Wrong    []string        `json:"wrong,omitempty"`
 	Terms    int             `json:"terms"`
@@ -58,6 +59,9 @@ func (s *stage) result(j judgement, file string) result {
 	}
 	if len(j.wrong) > 0 {
 		r.Verdict = "no"
+	}
+	for _, rule := range s.row.may {
+		r.May = append(r.May, rule(oracle.Evidence{}).Promise)
 	}
 	for _, w := range oracle.Waits(j.history) {
 		r.Waits = append(r.Waits, wait(w))

@@ -46,6 +46,13 @@ type row struct {
 	// with is that, in the same words, in the row that shows it.
 	with string
 
+	// may are rules that the store may break by its nature, whatever a candidate
+	// does, and breaks by luck: because says how. Kept or broken, the row is as
+	// expected, and it is never published as a plain yes. They have to speak, and
+	// the fence has to hold.
+	may     []oracle.Rule
+	because string
+
 	// bug is planted in every candidate; see plant. The rules in red find it.
 	bug     string
 	control bool // it shows a bug's play without the bug, and is no row of the table
@@ -78,6 +85,9 @@ func (r row) id() string { return fmt.Sprintf("%02d%s", r.number, r.letter) }
 func (r row) expected() string {
 	if len(r.red) > 0 {
 		return "red without " + r.without
+	}
+	if len(r.may) > 0 {
+		return "may be red: " + r.because
 	}
 	if r.with != "" {
 		return "green with " + r.with

@@ -29,6 +29,13 @@ func etcdRows() []row {
 			play: transfer,
 		},
 		{
+			number: 13, letter: "f", fault: "etcd's leader cut off, stopped for 3 TTL, and woken, three times", own: true,
+			only: on("others' leaders end nothing when they are woken; see 13b", "etcd3"),
+			must: []oracle.Rule{oracle.LeaderInTime},
+			may:  []oracle.Rule{oracle.OneLeader}, because: "a leader of etcd that was stopped, and is woken, may revoke a lease that its successor has renewed",
+			play: wakeLeader,
+		},
+		{
 			number: 33, letter: "e", fault: "record overwritten, its lease kept", only: onEtcd,
 			must: []oracle.Rule{oracle.ForeignUnharmed, oracle.LeaderInTime},
 			play: overwriteWith(func(s *stage, lease clientv3.LeaseID) clientv3.LeaseID { return lease }),
@@ -101,6 +108,29 @@ func etcdRows() []row {
 
 func onEtcd(c column) string {
 	return on("leases, revisions, users and alarms of this kind are etcd's", "etcd", "etcd3")(c)
+}
+
+// wakeLeader stops etcd's leader for so long that all leases are over by its clock,
+// and wakes it. Whoever leads the election is spared the loss of its connection,
+// and goes on with the next leader of etcd.
+func wakeLeader(s *stage) {
+	for range 3 {
+		s.alive()
+		node := s.servers.leader(s.name)
+		for _, who := range s.names {
+			s.onlyReach(who, func(server int) bool { return s.nodes[server] != node })
+		}
+		s.fault("etcd's leader is stopped")
+		s.due("", s.recovery(), "etcd's leader was stopped")
+		node.Pause()
+		s.pass(3 * s.ttl)
+		s.leader()
+		node.Continue()
+		s.healed("it goes on, and learns of the next one")
+		s.pass(s.ttl)
+		s.heal()
+		s.leader()
+	}
 }
 
 // lease returns the one that the record has.

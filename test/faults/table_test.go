@@ -139,6 +139,25 @@ func (s *stage) suffix() string {
 	return "-" + strings.ReplaceAll(s.row.bug, " ", "-")
 }
 
+// What a store breaks by luck is no pretext for the rest: the fence has to be seen
+// to hold, and nothing may be silent.
+func TestARowThatMayBeRedSaysWhyAndDemandsTheFence(t *testing.T) {
+	for _, r := range rows() {
+		if len(r.may) == 0 {
+			require.Empty(t, r.because, r.id())
+			continue
+		}
+		require.NotEmpty(t, r.because, r.id())
+		require.Empty(t, r.red, r.id())
+		require.Empty(t, r.with, r.id())
+		s := &stage{row: r}
+		for _, rule := range append([]oracle.Rule{oracle.FenceHolds}, r.may...) {
+			require.False(t, s.excused(rule(oracle.Evidence{}), r.silent), r.id())
+		}
+		require.False(t, s.excused(oracle.FenceHolds(oracle.Evidence{}), r.may), r.id())
+	}
+}
+
 func TestNoTwoRowsHaveOneID(t *testing.T) {
 	ids := map[string]string{}
 	for _, r := range rows() {

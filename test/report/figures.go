@@ -19,7 +19,7 @@ func (r *results) promiseTable() string {
 				switch verdict := f.about(promise); {
 				case verdict == oracle.Kept:
 					kept++
-				case verdict == oracle.Broken && red && len(f.alarms()) == 0:
+				case verdict == oracle.Broken && (red || slices.Contains(f.May, promise)) && len(f.alarms()) == 0:
 					expected++
 				case verdict == oracle.Broken:
 					broken++

@@ -61,9 +61,9 @@ func (r *results) under(c circumstance, store string) string {
 }
 
 // judge returns what the rows of a store say of a circumstance. A row that was
-// not run is never a yes.
+// not run is never a yes, nor is one that was green by luck.
 func (c circumstance) judge(rows []fault) string {
-	missing, failed, silent, with, without := list{}, list{}, list{}, list{}, list{}
+	missing, failed, luck, silent, with, without := list{}, list{}, list{}, list{}, list{}, list{}
 	applies := false
 	for _, number := range c.rows {
 		these := slices.DeleteFunc(slices.Clone(rows), func(f fault) bool { return f.Number != number })
@@ -76,9 +76,12 @@ func (c circumstance) judge(rows []fault) string {
 			}
 			applies = true
 			remedy, red := f.remedy()
+			why, _ := f.because()
 			switch verdict := f.about(oneLeader()); {
 			case len(f.alarms()) > 0:
 				failed.add(f.label())
+			case slices.Contains(f.May, oneLeader()):
+				luck.add(why)
 			case red && verdict == oracle.Broken && slices.ContainsFunc(these, func(f fault) bool { return f.shows(remedy) }):
 				with.add(remedy)
 			case red && verdict == oracle.Broken:
@@ -93,6 +96,8 @@ func (c circumstance) judge(rows []fault) string {
 		return "**no**: " + failed.String()
 	case len(without) > 0:
 		return "**no** without " + without.String()
+	case len(luck) > 0:
+		return "**not always**: " + luck.String()
 	case len(missing) == len(c.rows):
 		return "not run"
 	case len(missing) > 0:

@@ -136,6 +136,9 @@ func TestGarbageIsRefused(t *testing.T) {
 		{"faults-etcd.ndjson", with(`"verdict":"yes",`, ``), `its verdict is ""`},
 		{"faults-etcd.ndjson", with(`"green"`, `"red without "`), `it expects "red without "`},
 		{"faults-etcd.ndjson", with(`"green"`, `"grey"`), `it expects "grey"`},
+		{"faults-etcd.ndjson", with(`"green"`, `"may be red: ","may":["p"]`), `it expects "may be red: "`},
+		{"faults-etcd.ndjson", with(`"green"`, `"may be red: luck"`), `it expects "may be red: luck", and names 0 promises`},
+		{"faults-etcd.ndjson", with(`"green"`, `"green","may":["p"]`), `it expects "green", and names 1 promises`},
 		{"faults-etcd.ndjson", with(`{"promise":"p","verdict":"kept"}`, ``), "it has no findings"},
 		{"faults-etcd.ndjson", with(`"kept"`, `"fine"`), `a finding about "p" is "fine"`},
 		{"faults-etcd.ndjson", with(`"number":1`, `"number":1,"overlaps":-1`), "it counts less than nothing"},
@@ -166,6 +169,11 @@ func TestWhatMustNotBeIsAnAlarm(t *testing.T) {
 	kept := oracle.Finding{Promise: oneLeader(), Verdict: oracle.Kept}
 	broken := oracle.Finding{Promise: oneLeader(), Verdict: oracle.Broken, Detail: "two led"}
 	silent := oracle.Finding{Promise: oneLeader(), Verdict: oracle.Silent}
+	fence := oracle.Finding{Promise: fenceHolds(), Verdict: oracle.Kept}
+	other := oracle.Finding{Promise: "other", Verdict: oracle.Broken, Detail: "it was"}
+	luck := func(overlaps int, found ...oracle.Finding) fault {
+		return fault{Verdict: "yes", Expected: "may be red: luck", May: []string{oneLeader()}, Overlaps: overlaps, Findings: found}
+	}
 	for _, c := range []struct {
 		name   string
 		fault  fault
@@ -175,6 +183,10 @@ func TestWhatMustNotBeIsAnAlarm(t *testing.T) {
 		{"an operator's overlap", fault{Verdict: "yes", Expected: "green", Overlaps: 1, Findings: oracle.Findings{kept}}, nil},
 		{"red as expected", fault{Verdict: "yes", Expected: "red without it", Overlaps: 1, Findings: oracle.Findings{broken}}, nil},
 		{"one that does not apply", fault{Applies: false}, nil},
+		{"green by luck", luck(0, kept, fence), nil},
+		{"red by luck", luck(1, broken, fence), nil},
+		{"red by luck, and the fence unseen", luck(1, broken), []string{"what the store may break was not shown to end at the fence"}},
+		{"red by luck, and something else is broken", luck(1, broken, fence, other), []string{"other: it was"}},
 		{"not as expected", fault{Verdict: "no", Expected: "green", Findings: oracle.Findings{kept}}, []string{"it was not as expected"}},
 		{"not as expected, and why", fault{Verdict: "no", Wrong: []string{"a", "b"}, Findings: oracle.Findings{kept}}, []string{"a; b"}},
 		{"said to be green, but broken", fault{Verdict: "yes", Expected: "green", Findings: oracle.Findings{broken}}, []string{"one leader at a time: two led"}},
@@ -238,6 +250,12 @@ func TestTheMatrixSaysYesOnlyIfEveryRowShowsOneLeader(t *testing.T) {
 	none := func(n int) fault { return fault{Number: n, Reason: "no"} }
 	failed := green(10)
 	failed.Verdict = "no"
+	lucky := func(verdict oracle.Verdict) fault {
+		f := row(10, "", "may be red: luck", verdict)
+		f.May = []string{oneLeader()}
+		f.Findings = append(f.Findings, oracle.Finding{Promise: fenceHolds(), Verdict: oracle.Kept})
+		return f
+	}
 	other := row(11, "a", "red without it", oracle.Kept)
 	other.Findings[1].Verdict = oracle.Broken
 	for _, c2 := range []struct {
@@ -258,6 +276,9 @@ func TestTheMatrixSaysYesOnlyIfEveryRowShowsOneLeader(t *testing.T) {
 		{"the remedy shown is another", []fault{green(9), green(10), row(11, "a", "red without AOF", oracle.Broken), row(11, "b", "green with a pause", oracle.Kept)}, "**no** without AOF"},
 		{"one has no remedy", []fault{green(9), green(10), row(11, "a", "red without AOF", oracle.Broken)}, "**no** without AOF"},
 		{"the remedy is of no use", []fault{green(9), green(10), row(11, "a", "red without AOF", oracle.Broken), row(11, "b", "green with AOF", oracle.Broken)}, "**no**: 11b"},
+		{"one was green by luck", []fault{green(9), lucky(oracle.Kept), green(11)}, "**not always**: luck"},
+		{"one was red by luck", []fault{green(9), lucky(oracle.Broken), green(11)}, "**not always**: luck"},
+		{"one may be red, and one was not run", []fault{green(9), lucky(oracle.Kept)}, "**not always**: luck"},
 		{"another promise is broken on purpose", []fault{green(9), green(10), other}, "yes"},
 	} {
 		t.Run(c2.name, func(t *testing.T) { require.Equal(t, c2.want, c.judge(c2.rows)) })
@@ -278,6 +299,16 @@ func TestEachCircumstanceNeedsEachOfItsRows(t *testing.T) {
 		}
 	}
 	require.Len(t, circumstances(), 6)
+}
+
+func TestARowThatMayBeRedIsNeverAYes(t *testing.T) {
+	for verdict, said := range map[oracle.Verdict]string{oracle.Kept: "green", oracle.Broken: "red"} {
+		f := fault{Number: 13, Applies: true, Expected: "may be red: luck", May: []string{oneLeader()}, Verdict: "yes",
+			Findings: oracle.Findings{{Promise: oneLeader(), Verdict: verdict}, {Promise: fenceHolds(), Verdict: oracle.Kept}}}
+		r := &results{Stores: []string{"x"}, Faults: map[string][]fault{"x": {f}}}
+		require.NotContains(t, r.faultTable(), "yes")
+		require.Contains(t, r.faultTable(), "1. "+said+" this time, by luck: luck")
+	}
 }
 
 func TestWaitsCountOnlyWhereALeaderIsPromised(t *testing.T) {

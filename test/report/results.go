@@ -43,9 +43,10 @@ type fault struct {
 	Fault    string
 	Bug      string // planted in it
 	Applies  bool
-	Reason   string // why it does not
-	Expected string // green, or red without what
-	Verdict  string // yes, or no: whether it was as expected
+	Reason   string   // why it does not
+	Expected string   // green, or red without what, or may be red since what
+	May      []string // the promises that the store may break by its nature
+	Verdict  string   // yes, or no: whether it was as expected
 	Wrong    []string
 	Terms    int
 	Overlaps int
@@ -213,10 +214,14 @@ func (f fault) compare(g fault) int {
 const (
 	redWithout = "red without "
 	greenWith  = "green with "
+	mayBeRed   = "may be red: "
 )
 
 // remedy returns what the row was played without, so that it had to be red.
 func (f fault) remedy() (what string, ok bool) { return strings.CutPrefix(f.Expected, redWithout) }
+
+// because returns how the store may break what is in May, by luck.
+func (f fault) because() (why string, ok bool) { return strings.CutPrefix(f.Expected, mayBeRed) }
 
 // about returns what a rule said of a promise, or that it said nothing.
 func (f fault) about(promise string) oracle.Verdict {
@@ -229,6 +234,7 @@ func (f fault) about(promise string) oracle.Verdict {
 // check refuses a result that lacks what the report rests on.
 func (f fault) check(store string) error {
 	remedy, red := f.remedy()
+	why, may := f.because()
 	switch {
 	case f.Store != store:
 		return fmt.Errorf("it is of %q", f.Store)
@@ -240,8 +246,10 @@ func (f fault) check(store string) error {
 		return nil
 	case f.Verdict != "yes" && f.Verdict != "no":
 		return fmt.Errorf("its verdict is %q", f.Verdict)
-	case f.Expected != "green" && !strings.HasPrefix(f.Expected, greenWith) && (!red || remedy == ""):
+	case f.Expected != "green" && !strings.HasPrefix(f.Expected, greenWith) && (!red || remedy == "") && (!may || why == ""):
 		return fmt.Errorf("it expects %q", f.Expected)
+	case may != (len(f.May) > 0):
+		return fmt.Errorf("it expects %q, and names %d promises that may be broken", f.Expected, len(f.May))
 	case len(f.Findings) == 0:
 		return errors.New("it has no findings")
 	case f.Terms < 0 || f.Overlaps < 0 || f.Refused < 0 || f.Requests < 0:
