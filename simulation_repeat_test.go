@@ -14,9 +14,9 @@ import (
 
 // A failure repeats: in two runs of one schedule the same happens at the same
 // nanoseconds. What a candidate's goroutines do within one is in no order: in
-// two of these schedules a select finds two things ready and picks one.
+// two of these schedules, as a rule, a select finds two things ready and picks one.
 func TestASimulatedScheduleRepeatsItsHistory(t *testing.T) {
-	const schedules, most = 40, 2
+	const schedules, most = 40, 4
 	draw := rapid.Custom(drawSchedule)
 	differ := 0
 	for seed := range schedules {
