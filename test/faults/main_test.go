@@ -6,6 +6,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -25,6 +27,14 @@ func TestMain(m *testing.M) {
 		os.Exit(act(text))
 	}
 	flag.Parse()
+	names := []string{}
+	for _, c := range columns() {
+		names = append(names, c.name)
+	}
+	if *only != "" && !slices.Contains(names, *only) {
+		fmt.Fprintf(os.Stderr, "-faults.store=%s: there is no such store; want one of %s\n", *only, strings.Join(names, ", "))
+		os.Exit(2)
+	}
 	skip := "^TestSoak$"
 	if more := flag.Lookup("test.skip").Value.String(); more != "" {
 		skip += "|" + more
