@@ -95,7 +95,7 @@ func (c circumstance) judge(rows []fault) string {
 	case len(failed) > 0:
 		return "**no**: " + failed.String()
 	case len(without) > 0:
-		return "**no** without " + without.String()
+		return "**no** without " + strings.Join(without, "; or ")
 	case len(luck) > 0:
 		return "**not always**: " + luck.String()
 	case len(missing) == len(c.rows):
@@ -107,7 +107,7 @@ func (c circumstance) judge(rows []fault) string {
 	case len(silent) > 0:
 		return "not shown: " + silent.String()
 	case len(with) > 0:
-		return "only with " + with.String()
+		return "only with " + strings.Join(with, "; and ")
 	}
 	return c.yes
 }
