@@ -95,7 +95,7 @@ func (c circumstance) judge(rows []fault) string {
 	case len(failed) > 0:
 		return "**no**: " + failed.String()
 	case len(without) > 0:
-		return "**no** without " + strings.Join(without, "; or ")
+		return "**no** without " + strings.Join(without, "; and without ")
 	case len(luck) > 0:
 		return "**not always**: " + luck.String()
 	case len(missing) == len(c.rows):
