@@ -50,10 +50,10 @@ const nothing = "–"
 // played on several servers since each is like the one alone is as it is there.
 func (r *results) under(c circumstance, store string) string {
 	verdict := c.judge(r.Faults[store])
-	alone, _, several := strings.Cut(store, "-")
-	if verdict != nothing || !several {
+	if verdict != nothing {
 		return verdict
 	}
+	alone, _, _ := strings.Cut(strings.TrimSuffix(store, "3"), "-")
 	if verdict = c.judge(r.Faults[alone]); verdict == nothing {
 		return nothing
 	}
