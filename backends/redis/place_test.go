@@ -13,6 +13,7 @@ func TestNoKeyBelongsToTwoNames(t *testing.T) {
 	names := []string{
 		"x", "{x}", "{x}:", "{{x}}", "{x", "x{", "{", "{x}y", "y{x}", "{x}::", ":x", "x:", "x::",
 		"{x}:election", "x:election-", ":election-fence", "{x}:election-fence", "{x}::election-fence",
+		":election-server", "{x}:election-server", "{x}::election-server",
 		"}", "{}", "x}", "{}x}", "}{", "}{x}", "{}{x}",
 	}
 	owners := make(map[string]string)
@@ -22,7 +23,7 @@ func TestNoKeyBelongsToTwoNames(t *testing.T) {
 			require.ErrorIs(t, err, kv.ErrInvalid)
 			continue
 		}
-		for _, key := range []string{at.record, at.counter} {
+		for _, key := range []string{at.record, at.counter, at.server} {
 			require.NotContains(t, owners, key, "%q has a key of %q", name, owners[key])
 			owners[key] = name
 		}
@@ -38,6 +39,7 @@ func TestAPrefixMayHoldTheHashTag(t *testing.T) {
 	require.Equal(t, place{
 		record:  "{team}/jobs}",
 		counter: "{team}/jobs}::election-fence",
+		server:  "{team}/jobs}::election-server",
 		channel: "election:{team}/jobs}",
 	}, at)
 }
