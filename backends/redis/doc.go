@@ -27,8 +27,10 @@
 //
 // [Options.Quarantine] closes the third hole, and the second as far as a failover
 // goes: the safes stay closed for a while on a server that was restarted or
-// promoted. What remains is an old primary that is cut off together with its
-// leader and goes on for as long as min-replicas-max-lag lets it, or for ever.
+// promoted. The time is the server's own, so the first hole stays, and a clock
+// that jumps ahead ends a quarantine too. What remains of the second is an old
+// primary that is cut off together with its leader and goes on for as long as
+// min-replicas-max-lag lets it, or for ever.
 //
 // Against all of these, give the token to what the leader writes to, and have
 // it refuse a smaller one. Tokens are the larger of a counter and the server's
@@ -64,9 +66,10 @@
 //
 // With a quarantine, a third key, {jobs}:election-server, has the server's
 // identity and since when it is known. In a cluster all keys are in one slot.
-// Names that end in ":election-fence" or ":election-server", and names in which a } closes no hash tag ("a}b", "{}"), are refused with
-// [kv.ErrInvalid]. A counter that holds no number is left alone, and makes
-// creates and swaps fail with an error that names the key.
+// Names that end in ":election-fence" or ":election-server", and names in which a
+// } closes no hash tag ("a}b", "{}"), are refused with [kv.ErrInvalid]. A counter
+// that holds no number is left alone, and makes creates and swaps fail with an
+// error that names the key.
 //
 // Every name that a record was ever created under leaves a counter behind, about
 // 100 bytes and the name. If there are many short-lived names, delete the

@@ -144,6 +144,8 @@ func TestAQuarantineIsGivenInWholeMillisecondsOrIsRefused(t *testing.T) {
 	_, err := rediskv.New(b.other, &rediskv.Options{Quarantine: -time.Second}).Get(b.ctx, name)
 	require.ErrorIs(t, err, kv.ErrInvalid)
 	require.EqualError(t, err, "rediskv: a quarantine of -1s is negative: kv: invalid request")
+	_, err = rediskv.New(b.other, &rediskv.Options{Quarantine: -time.Nanosecond}).Get(b.ctx, name)
+	require.ErrorIs(t, err, kv.ErrInvalid, "it is not rounded up to none")
 
 	_, err = rediskv.New(b.other, &rediskv.Options{Quarantine: time.Microsecond}).Create(b.ctx, name, b.signed(time.Hour))
 	require.ErrorIs(t, err, kv.ErrHeld, "it is rounded up, not down to none")

@@ -63,9 +63,9 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 			s.backstop = opts.Backstop
 		}
 		s.quarantine = (opts.Quarantine + time.Millisecond - 1).Milliseconds()
-	}
-	if s.quarantine < 0 {
-		s.unfit = fmt.Errorf("rediskv: a quarantine of %v is negative: %w", opts.Quarantine, kv.ErrInvalid)
+		if opts.Quarantine < 0 {
+			s.unfit = fmt.Errorf("rediskv: a quarantine of %v is negative: %w", opts.Quarantine, kv.ErrInvalid)
+		}
 	}
 	if _, ok := client.(*redis.Ring); ok {
 		s.unfit = fmt.Errorf("rediskv: a redis.Ring moves keys to another server when one does not answer; want a single server, Sentinel or Cluster: %w", kv.ErrInvalid)
