@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/electkv/election/internal/mistake"
 	"github.com/electkv/election/internal/oracle"
 	"github.com/electkv/election/internal/sim"
 )
@@ -27,13 +28,13 @@ type planted struct {
 
 // The ten of reliability.md §4.1, and one for each rule that they leave out.
 var plantedBugs = []planted{
-	{bug: "b1 trust is counted from the receipt", rule: oracle.DeadlineFromSend, engine: seeing(fromReceipt)},
+	{bug: "b1 trust is counted from the receipt", rule: oracle.DeadlineFromSend, engine: seeing(above(mistake.FromReceipt))},
 	{bug: "b2 no guard, though the leader's clock has rate 0.9", rule: oracle.OneLeader, engine: guarded(0), healthy: guarded(0.2), world: slowLeaders},
 	{bug: "b3 a term is revived after its deadline", rule: oracle.NoResurrection, engine: naive(true), healthy: naive(false), world: plainWorld},
-	{bug: "b4 the safe is freed whoever owns it", rule: oracle.OneLeader, engine: seeing(unconditionalRelease)},
-	{bug: "b5 a refresh that does not look at the key", rule: oracle.ProvenExtension, engine: seeing(keepAlive)},
-	{bug: "b5 the same", rule: oracle.OneLeader, engine: seeing(keepAlive)},
-	{bug: "b6 a lost create is tried again under a new nonce", rule: oracle.LeaderInTime, engine: seeing(newNonce), world: lostCreates},
+	{bug: "b4 the safe is freed whoever owns it", rule: oracle.OneLeader, engine: seeing(above(mistake.BlindRelease))},
+	{bug: "b5 a refresh that does not look at the key", rule: oracle.ProvenExtension, engine: seeing(below(mistake.BlindRefresh))},
+	{bug: "b5 the same", rule: oracle.OneLeader, engine: seeing(below(mistake.BlindRefresh))},
+	{bug: "b6 a lost create is tried again under a new nonce", rule: oracle.LeaderInTime, engine: seeing(above(mistake.NewNonce)), world: lostCreates},
 	{bug: "b7 a token that is reset", rule: oracle.TokensGrow, engine: seeing(resetToken)},
 	{bug: "b8 a watch that waits for events only", rule: oracle.LeaderInTime, engine: seeing(eventsOnly)},
 	{bug: "b9 the stop is not told after a cancel", rule: oracle.CallbacksPaired, engine: stopNotTold},

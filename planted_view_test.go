@@ -2,7 +2,6 @@ package election_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"iter"
 	"strconv"
@@ -16,66 +15,15 @@ import (
 // Bugs of adapters and of engines that a view of the store can have: the engine
 // above it is the real one.
 
-// fromReceipt adds the time that a call took to the TTL that it was granted, so
-// that trust is counted from the answer.
-func fromReceipt(n *sim.Node) kv.Store { return receipt{n.Store} }
-
-type receipt struct{ kv.Store }
-
-func (v receipt) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	sent := time.Now()
-	got, err := v.Store.Create(ctx, name, rec)
-	got.TTL += time.Since(sent)
-	return got, err
+// above plants a bug where the candidate asks the store: what it asks then is
+// noted as the store saw it.
+func above(bug func(kv.Store) kv.Store) func(*sim.Node) kv.Store {
+	return func(n *sim.Node) kv.Store { return bug(n.Store) }
 }
 
-func (v receipt) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	sent := time.Now()
-	got, err := v.Store.Refresh(ctx, name, rec)
-	got.TTL += time.Since(sent)
-	return got, err
-}
-
-// unconditionalRelease deletes whatever record is there.
-func unconditionalRelease(n *sim.Node) kv.Store { return careless{n.Store} }
-
-type careless struct{ kv.Store }
-
-func (v careless) Delete(ctx context.Context, name string, _ kv.Record) error {
-	rec, err := v.Get(ctx, name)
-	if errors.Is(err, kv.ErrVacant) {
-		return kv.ErrStale
-	}
-	if err != nil {
-		return err
-	}
-	return v.Store.Delete(ctx, name, rec)
-}
-
-// keepAlive takes the store's answer to a refresh for a success, whatever became
-// of the key: so do the keep-alive of an etcd lease and the renewal of a Consul
-// session.
-func keepAlive(n *sim.Node) kv.Store { return n.Observe(leaseOnly{n.Link}) }
-
-type leaseOnly struct{ kv.Store }
-
-func (v leaseOnly) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	got, err := v.Store.Refresh(ctx, name, rec)
-	if errors.Is(err, kv.ErrStale) {
-		return rec, nil
-	}
-	return got, err
-}
-
-// newNonce signs each try of a create anew, so that what a lost one has put in is
-// nobody's.
-func newNonce(n *sim.Node) kv.Store { return nonces{n.Store} }
-
-type nonces struct{ kv.Store }
-
-func (v nonces) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	rec.Signature += rand.Text()
-	return v.Store.Create(ctx, name, rec)
+// below plants a bug in the adapter: what it answers is noted.
+func below(bug func(kv.Store) kv.Store) func(*sim.Node) kv.Store {
+	return func(n *sim.Node) kv.Store { return n.Observe(bug(n.Link)) }
 }
 
 // resetToken counts the writes of a key that is made anew each time, as Consul's

@@ -4,12 +4,10 @@ package faults
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"sync/atomic"
-	"time"
 
+	"github.com/electkv/election/internal/mistake"
 	"github.com/electkv/election/kv"
 )
 
@@ -35,63 +33,17 @@ const (
 func plant(bug string, store kv.Store) (kv.Store, error) {
 	switch bug {
 	case bugReceipt:
-		return receipt{store}, nil
+		return mistake.FromReceipt(store), nil
 	case bugBlindRefresh:
-		return blindRefresh{store}, nil
+		return mistake.BlindRefresh(store), nil
 	case bugBlindRelease:
-		return blindRelease{store}, nil
+		return mistake.BlindRelease(store), nil
 	case bugNewNonce:
-		return &newNonce{Store: store}, nil
+		return mistake.NewNonce(store), nil
 	case bugDeafWatch:
 		return deafWatch{store}, nil
 	}
 	return nil, fmt.Errorf("unknown bug %q", bug)
-}
-
-type receipt struct{ kv.Store }
-
-func (r receipt) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	sent := time.Now()
-	rec, err := r.Store.Create(ctx, name, rec)
-	rec.TTL += time.Since(sent)
-	return rec, err
-}
-
-func (r receipt) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	sent := time.Now()
-	rec, err := r.Store.Refresh(ctx, name, rec)
-	rec.TTL += time.Since(sent)
-	return rec, err
-}
-
-type blindRefresh struct{ kv.Store }
-
-func (b blindRefresh) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	got, err := b.Store.Refresh(ctx, name, rec)
-	if errors.Is(err, kv.ErrStale) {
-		return rec, nil
-	}
-	return got, err
-}
-
-type blindRelease struct{ kv.Store }
-
-func (b blindRelease) Delete(ctx context.Context, name string, _ kv.Record) error {
-	rec, err := b.Get(ctx, name)
-	if err != nil {
-		return err
-	}
-	return b.Store.Delete(ctx, name, rec)
-}
-
-type newNonce struct {
-	kv.Store
-	creates atomic.Int64
-}
-
-func (n *newNonce) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	rec.Signature = fmt.Sprintf("%s %d", rec.Signature, n.creates.Add(1))
-	return n.Store.Create(ctx, name, rec)
 }
 
 type deafWatch struct{ kv.Store }
