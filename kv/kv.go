@@ -40,6 +40,12 @@ type Record struct {
 	// its writer put there.
 	Value string
 
+	// Note is what candidates tell each other beside the value: valid UTF-8,
+	// published with the value and changed with it, and opaque to the store. Old
+	// locks' clients, who read plain values, never see it. Empty in a foreign
+	// record.
+	Note string
+
 	// Token orders the signatures of one safe: each new signature gets a larger
 	// token than every earlier one, across deletes, expiries and restarts. It
 	// stays the same as long as the signature does. Zero in a foreign record
@@ -135,7 +141,7 @@ var (
 //   - No error contains credentials.
 type Store interface {
 	// Create puts a record into a vacant safe. Of rec it uses the Signature,
-	// Value and TTL. It returns the record as it stands, with a token larger
+	// Value, Note and TTL. It returns the record as it stands, with a token larger
 	// than that of every earlier record of the safe.
 	//
 	// It returns ErrHeld if a live record is there (the caller's own too), and
@@ -145,18 +151,20 @@ type Store interface {
 	// Swap replaces old by next if the safe still holds old at old.Revision.
 	// It returns next as it stands.
 	//
-	// With old's signature in next, it publishes next.Value and looks at nothing
-	// else in next: token, lease and TTL stay, and the record's life is at least not shortened. A value change
-	// is no refresh: do not count on a longer life.
+	// With old's signature in next, it publishes next.Value and next.Note and looks
+	// at nothing else in next: token, lease and TTL stay, and the record's life is
+	// at least not shortened. A publication is no refresh: do not count on a longer
+	// life.
 	//
 	// With another signature in next, it hands the safe over: the record gets a
 	// new, larger token and its full TTL from the start of the call. If
 	// next.Lease is set (next was read from this store: the heir's own record in
-	// another safe), that lease backs the record from now on, and is left as
-	// alive as the TTL demands; if not, the adapter obtains one as Create does.
+	// another safe), that lease backs the record from now on, and the call keeps
+	// it alive for that TTL, however long ago the heir last refreshed its own
+	// record; if not, the adapter obtains one as Create does.
 	//
 	// It returns ErrStale if the safe holds anything else, or nothing, or if
-	// next.Lease is gone.
+	// next.Lease is gone, and ErrInvalid if that is the lease that backs old.
 	Swap(ctx context.Context, name string, old, next Record) (Record, error)
 
 	// Refresh starts the TTL of the caller's record anew and returns the record

@@ -19,6 +19,7 @@ type text struct {
 	Signature string `json:"signature"`
 	Value     string `json:"value,omitempty"`
 	Binary    []byte `json:"binary,omitempty"` // the value, if it is not valid UTF-8
+	Note      string `json:"note,omitempty"`
 	TTL       int64  `json:"ttl_ms"`
 	Token     uint64 `json:"token,omitempty"`
 	Revision  uint64 `json:"revision,omitempty"`
@@ -36,7 +37,7 @@ func milliseconds(ttl time.Duration) int64 {
 	return min(ms, longestTTL)
 }
 
-// Encode returns the text form of a record: its signature, value and TTL (in
+// Encode returns the text form of a record: its signature, value, note and TTL (in
 // milliseconds, rounded up), and its token and revision if they are not zero. A
 // store that derives token or revision from its own counters leaves them zero.
 // Lease, Foreign and Permanent are the store's to know. The result is the same
@@ -45,6 +46,7 @@ func Encode(rec Record) string {
 	t := text{
 		Election:  textVersion,
 		Signature: rec.Signature,
+		Note:      rec.Note,
 		TTL:       milliseconds(rec.TTL),
 		Token:     rec.Token,
 		Revision:  rec.Revision,
@@ -76,6 +78,7 @@ func Decode(s string) Record {
 	return Record{
 		Signature: t.Signature,
 		Value:     value,
+		Note:      t.Note,
 		Token:     t.Token,
 		Revision:  t.Revision,
 		TTL:       time.Duration(t.TTL) * time.Millisecond,

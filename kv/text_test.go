@@ -18,6 +18,9 @@ func TestTheTextFormIsWhatAnOperatorReads(t *testing.T) {
 		`{"election":1,"signature":"host-7","value":"10.0.0.7:80","ttl_ms":1500,"token":3,"revision":9}`,
 		kv.Encode(kv.Record{Signature: "host-7", Value: "10.0.0.7:80", TTL: 1500 * time.Millisecond, Token: 3, Revision: 9}))
 	require.Equal(t,
+		`{"election":1,"signature":"host-7","value":"10.0.0.7:80","note":"{\"rank\":7}","ttl_ms":1500}`,
+		kv.Encode(kv.Record{Signature: "host-7", Value: "10.0.0.7:80", Note: `{"rank":7}`, TTL: 1500 * time.Millisecond}))
+	require.Equal(t,
 		`{"election":1,"signature":"host-7","ttl_ms":1}`,
 		kv.Encode(kv.Record{Signature: "host-7", TTL: time.Nanosecond}), "what is zero is left out, the TTL rounded up")
 	require.Equal(t,
@@ -50,6 +53,28 @@ func TestARecordComesBackFromItsTextForm(t *testing.T) {
 	}
 }
 
+func TestANoteComesBackFromItsTextForm(t *testing.T) {
+	for _, note := range []string{
+		"", "note", " ", "\x00", "\ufffd", "null", "<&>\u2028", `"}{\`, "ключ 🗝", strings.Repeat("x", 64<<10),
+		`{"rank":7,"heirs":["a","b"]}`, `{"election":1,"signature":"s","ttl_ms":1}`, `","token":9,"note":"`,
+	} {
+		for _, value := range []string{"", "v", note, "\xff"} {
+			rec := kv.Record{Signature: "s", Value: value, Note: note, TTL: time.Second, Token: 7}
+			require.Equal(t, rec, kv.Decode(kv.Encode(rec)), "note %.20q, value %.20q", note, value)
+		}
+	}
+}
+
+// What wrote it knew of no notes. The other way round, what knows of none leaves
+// out what it does not know, as it does any other field.
+func TestATextFormOfAnEarlierVersionHasNoNote(t *testing.T) {
+	rec := kv.Record{Signature: "s", Value: "v", TTL: time.Second, Token: 3}
+	const earlier = `{"election":1,"signature":"s","value":"v","ttl_ms":1000,"token":3}`
+	require.Equal(t, rec, kv.Decode(earlier))
+	require.Equal(t, earlier, kv.Encode(rec))
+	require.Equal(t, rec, kv.Decode(`{"election":1,"signature":"s","value":"v","unknown":"n","ttl_ms":1000,"token":3}`))
+}
+
 func TestAnythingElseIsForeign(t *testing.T) {
 	for _, s := range []string{
 		"", " ", "host-7", "{", "{}", "[]", "null", "1", `""`, "\x00", "\xff",
@@ -59,6 +84,7 @@ func TestAnythingElseIsForeign(t *testing.T) {
 		`{"election":1,"ttl_ms":1}`,
 		`{"election":1,"signature":"","ttl_ms":1}`,
 		`{"election":1,"signature":7,"ttl_ms":1}`,
+		`{"election":1,"signature":"s","note":{"rank":7},"ttl_ms":1}`,
 		`{"election":1,"signature":"s"}`,
 		`{"election":1,"signature":"s","ttl_ms":0}`,
 		`{"election":1,"signature":"s","ttl_ms":-1}`,
@@ -82,15 +108,15 @@ func TestAnOperatorMayIndentATextForm(t *testing.T) {
 }
 
 func FuzzARecordComesBackFromItsTextForm(f *testing.F) {
-	f.Add("s", "v", int64(time.Second), uint64(1), uint64(2))
-	f.Add("ключ", "\xff\x00", int64(1), uint64(0), uint64(0))
-	f.Add(`"`, `{"election":1}`, int64(1500*time.Microsecond), uint64(1<<63), uint64(1))
-	f.Fuzz(func(t *testing.T, signature, value string, ttl int64, token, revision uint64) {
+	f.Add("s", "v", "", int64(time.Second), uint64(1), uint64(2))
+	f.Add("ключ", "\xff\x00", "заметка", int64(1), uint64(0), uint64(0))
+	f.Add(`"`, `{"election":1}`, `{"rank":7}`, int64(1500*time.Microsecond), uint64(1<<63), uint64(1))
+	f.Fuzz(func(t *testing.T, signature, value, note string, ttl int64, token, revision uint64) {
 		const longest = 1<<63 - 1 - int64(time.Millisecond)
-		if signature == "" || !utf8.ValidString(signature) || ttl <= 0 || ttl > longest {
+		if signature == "" || !utf8.ValidString(signature) || !utf8.ValidString(note) || ttl <= 0 || ttl > longest {
 			t.Skip("no record has these")
 		}
-		rec := kv.Record{Signature: signature, Value: value, TTL: time.Duration(ttl), Token: token, Revision: revision}
+		rec := kv.Record{Signature: signature, Value: value, Note: note, TTL: time.Duration(ttl), Token: token, Revision: revision}
 		s := kv.Encode(rec)
 		require.True(t, utf8.ValidString(s), "the text form is text")
 		got := kv.Decode(s)

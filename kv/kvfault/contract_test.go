@@ -14,11 +14,12 @@ func TestAStoreWithoutFaultsKeepsTheContract(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := memkv.New()
+				store := memkv.NewQueue()
 				c.Run(t, kvtest.Backend{
 					Open:   func(testing.TB) kv.Store { return kvfault.Wrap(store) },
 					Put:    func(_ testing.TB, name, value string) { store.Put(name, value) },
 					Remove: func(_ testing.TB, name string) { store.Remove(name) },
+					Line:   func(_ testing.TB, name, value string) { store.PutLast(name, value) },
 				})
 			})
 		})

@@ -13,13 +13,15 @@ const (
 	Delete
 	Get
 	Watch
+	Join
+	Stay
 
 	ops = iota
 )
 
 // String returns the operation in lower case.
 func (op Op) String() string {
-	names := [ops]string{"create", "swap", "refresh", "delete", "get", "watch"}
+	names := [ops]string{"create", "swap", "refresh", "delete", "get", "watch", "join", "stay"}
 	if op < 0 || op >= ops {
 		return fmt.Sprintf("Op(%d)", int(op))
 	}

@@ -2,6 +2,7 @@ package kvfault
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -18,7 +19,7 @@ type Store struct {
 	withheld []request
 }
 
-var _ kv.Store = (*Store)(nil)
+var _ kv.Queue = (*Store)(nil)
 
 // A request is what is on its way to the store, and returns its answer.
 type request func(context.Context) (kv.Record, error)
@@ -89,6 +90,30 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	return s.call(ctx, Get, name, func(ctx context.Context) (kv.Record, error) {
 		return s.inner.Get(ctx, name)
 	})
+}
+
+// Join implements [kv.Queue] if the store within does.
+func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	return s.call(ctx, Join, name, func(ctx context.Context) (kv.Record, error) {
+		q, ok := s.inner.(kv.Queue)
+		if !ok {
+			return kv.Record{}, fmt.Errorf("kvfault: lines: %w", errors.ErrUnsupported)
+		}
+		return q.Join(ctx, name, rec)
+	})
+}
+
+// Stay implements [kv.Queue] if the store within does.
+func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (_ kv.Record, leads bool, _ error) {
+	rec, err := s.call(ctx, Stay, name, func(ctx context.Context) (place kv.Record, err error) {
+		q, ok := s.inner.(kv.Queue)
+		if !ok {
+			return kv.Record{}, fmt.Errorf("kvfault: lines: %w", errors.ErrUnsupported)
+		}
+		place, leads, err = q.Stay(ctx, name, rec)
+		return place, err
+	})
+	return rec, leads && err == nil, err
 }
 
 // Lifetime implements [kv.Store]. It asks no server, so it has no faults.

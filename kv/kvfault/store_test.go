@@ -347,8 +347,8 @@ func TestFaultsCanBeChangedWhileInUse(t *testing.T) {
 
 func TestOperationsHaveNames(t *testing.T) {
 	var names []string
-	for op := range kvfault.Watch + 2 {
+	for op := range kvfault.Stay + 2 {
 		names = append(names, op.String())
 	}
-	require.Equal(t, []string{"create", "swap", "refresh", "delete", "get", "watch", "Op(6)"}, names)
+	require.Equal(t, []string{"create", "swap", "refresh", "delete", "get", "watch", "join", "stay", "Op(8)"}, names)
 }

@@ -23,6 +23,8 @@ type breach struct {
 	open func(good *memkv.Store) kv.Store
 	// each is set if each client is broken by itself.
 	each bool
+	// lines is set if the store's safes have lines.
+	lines bool
 	// requests, if not nil, is what the broken stores count.
 	requests func() int64
 }
@@ -32,7 +34,7 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		useless[c.Name] = true
 	}
-	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches) {
+	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches) {
 		t.Run(b.sentence, func(t *testing.T) {
 			noticed := map[string]string{}
 			for _, c := range kvtest.Cases() {
@@ -63,7 +65,13 @@ func names(noticed map[string]string) []string {
 
 func (b breach) backend() kvtest.Backend {
 	good := memkv.New()
+	if b.lines {
+		good = memkv.NewQueue()
+	}
 	backend := memory(good)
+	if b.lines {
+		backend.Line = func(_ testing.TB, name, value string) { good.PutLast(name, value) }
+	}
 	store := b.open(good)
 	backend.Open = func(testing.TB) kv.Store {
 		if b.each {
@@ -84,6 +92,8 @@ type broken struct {
 	delete  func(context.Context, string, kv.Record) error
 	get     func(context.Context, string) (kv.Record, error)
 	watch   func(context.Context, string) iter.Seq2[kv.Record, error]
+	join    func(context.Context, string, kv.Record) (kv.Record, error)
+	stay    func(context.Context, string, kv.Record) (kv.Record, bool, error)
 	life    func(time.Duration) (kv.Lifetime, error)
 }
 
@@ -127,6 +137,20 @@ func (b *broken) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, er
 		return b.watch(ctx, name)
 	}
 	return b.Store.Watch(ctx, name)
+}
+
+func (b *broken) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if b.join != nil {
+		return b.join(ctx, name, rec)
+	}
+	return b.Store.Join(ctx, name, rec)
+}
+
+func (b *broken) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
+	if b.stay != nil {
+		return b.stay(ctx, name, rec)
+	}
+	return b.Store.Stay(ctx, name, rec)
 }
 
 func (b *broken) Lifetime(ttl time.Duration) (kv.Lifetime, error) {

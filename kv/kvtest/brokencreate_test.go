@@ -55,7 +55,7 @@ var createBreaches = []breach{
 	},
 	{
 		sentence: "a create trusts the caller's token",
-		noticed:  "create uses signature, value and TTL alone",
+		noticed:  "create uses signature, value, note and TTL alone",
 		open: func(good *memkv.Store) kv.Store {
 			return &broken{Store: good, create: func(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 				got, err := good.Create(ctx, name, rec)

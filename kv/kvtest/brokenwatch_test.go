@@ -202,7 +202,10 @@ var watchBreaches = []breach{
 					defer cancel(nil)
 					defer context.AfterFunc(connection, func() { cancel(context.Cause(connection)) })()
 					for rec, err := range good.Watch(ctx, name) {
-						if !yield(rec, err) {
+						if gone := context.Cause(connection); gone != nil { // news may outrun the cancellation
+							rec, err = kv.Record{}, gone
+						}
+						if !yield(rec, err) || connection.Err() != nil {
 							return
 						}
 					}

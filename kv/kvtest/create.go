@@ -25,9 +25,9 @@ var createCases = []Case{
 		check:  aHeldSafeDoesNotTakeItsOwnRecordAgain,
 	},
 	{
-		Name:   "create uses signature, value and TTL alone",
-		Clause: "Of rec, Create uses the Signature, Value and TTL.",
-		check:  createUsesSignatureValueAndTTLAlone,
+		Name:   "create uses signature, value, note and TTL alone",
+		Clause: "Of rec, Create uses the Signature, Value, Note and TTL.",
+		check:  createUsesSignatureValueNoteAndTTLAlone,
 	},
 	{
 		Name:   "a record leaves other safes alone",
@@ -70,7 +70,7 @@ func aHeldSafeDoesNotTakeItsOwnRecordAgain(t *trial) {
 	t.holds(name, rec)
 }
 
-func createUsesSignatureValueAndTTLAlone(t *trial) {
+func createUsesSignatureValueNoteAndTTLAlone(t *trial) {
 	name, rec := t.name(), t.signed("v")
 	rec.Token, rec.Revision, rec.Permanent = 1<<62, 1<<61, true
 	rec.Lease = strings.Repeat("no such lease ", 3)

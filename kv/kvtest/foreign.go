@@ -33,7 +33,7 @@ var strangers = []string{
 	`{"election":1,"signature":"s","ttl_ms":-1}`,
 }
 
-const fromTheFuture = `{"election":2,"signature":"s","ttl_ms":1000,"token":7}`
+const fromTheFuture = `{"election":2,"signature":"s","note":"n","ttl_ms":1000,"token":7}`
 
 // occupied returns a new safe with somebody else's value in it.
 func (t *trial) occupied(value string) string {
@@ -50,6 +50,7 @@ func (t *trial) unharmed(name, value string) kv.Record {
 	require.True(t, rec.Foreign, "a foreign record was replaced: %+v", rec)
 	require.Equal(t, value, rec.Value, "a foreign record was changed")
 	require.Empty(t, rec.Signature, "a foreign record has no signature")
+	require.Empty(t, rec.Note, "a foreign record has no note")
 	return rec
 }
 

@@ -8,11 +8,12 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-const heirsLease = "If next.Lease is set (next was read from this store: the heir's own record in another safe), that lease backs the record from now on, and is left as alive as the TTL demands."
+const heirsLease = "If next.Lease is set (next was read from this store: the heir's own record in another safe), that lease backs the record from now on, and the call keeps it alive for that TTL, however long ago the heir last refreshed its own record."
 
 var handoverCases = []Case{
 	{Name: "a hand-over to an heir replaces the record", Clause: handsOver + " " + heirsLease, check: aHandOverToAnHeirReplacesTheRecord},
 	{Name: "a hand-over leaves the heir's own safe unharmed", Clause: heirsLease, check: aHandOverLeavesTheHeirsOwnSafeUnharmed},
+	{Name: "a hand-over puts the next note", Clause: handsOver + " Note: published with the value and changed with it.", check: aHandOverPutsTheNextNote},
 	{Name: "a hand-over grants the heir a full life", Clause: handsOver + " " + heirsLease, check: aHandOverGrantsTheHeirAFullLife},
 	{
 		Name:   "an heir that gives up its own safe keeps the one handed over",
@@ -108,6 +109,27 @@ func aHandOverLeavesTheHeirsOwnSafeUnharmed(t *trial) {
 	require.Equal(t, n.heir.Revision, t.refresh(n.s, n.second, n.heir).Revision)
 	t.publish(n.s, n.second, n.heir, "heir no more")
 	t.holds(n.lead, rec)
+}
+
+// The leader composes the note that the heir begins with. What either had before
+// is another.
+func aHandOverPutsTheNextNote(t *trial) {
+	n := t.succession(ample)
+	n.leader = t.swap(t.s, n.lead, n.leader, note.of(n.leader, "the leader's"))
+	n.heir = t.swap(n.s, n.second, n.heir, note.of(n.heir, "the heir's"))
+	rec := t.swap(t.s, n.lead, n.leader, note.of(t.get(t.s, n.second), "handed over"))
+	t.carried(note, rec, "handed over")
+	t.holds(n.lead, rec)
+	t.holds(n.second, n.heir)
+	rec = t.swap(n.s, n.lead, rec, note.of(rec, "it leads"))
+	n.heir = t.swap(n.s, n.second, n.heir, note.of(n.heir, "heir no more"))
+	t.holds(n.lead, rec)
+	t.holds(n.second, n.heir)
+	for _, text := range []string{"taken over", ""} {
+		rec = t.swap(t.s, n.lead, rec, note.of(t.signed("the next"), text))
+		t.carried(note, rec, text)
+		t.holds(n.lead, rec)
+	}
 }
 
 // Half of the heir's life has passed when the safe is handed over.

@@ -30,6 +30,11 @@ type Backend struct {
 	// then skipped.
 	Remove func(t testing.TB, name string)
 
+	// Line puts value at the end of the line before the name's safe, without an
+	// expiry, as another program does that waits there. It is nil if the store's
+	// safes have no lines; cases that need them are then skipped.
+	Line func(t testing.TB, name, value string)
+
 	// Requests returns how many requests all clients from Open together have
 	// sent to the store so far. It is nil if a store has no requests to count;
 	// the cost of a watch is then judged by what it yields alone.
@@ -55,6 +60,7 @@ const (
 	nothing need = iota
 	remove
 	putAndRemove
+	lines
 )
 
 // Cases returns all cases, for callers that run them in a way of their own:
@@ -67,28 +73,28 @@ func Cases() []Case {
 		expiryCases, lifetimeCases, invalidCases,
 		nameCases, valueCases, signatureCases, foreignCases,
 		watchCases, watchEndCases, watchCrowdCases, watchCostCases,
-		contextCases, raceCases,
+		contextCases, raceCases, queueCases,
 	)
 }
 
 // abreast is how many cases run side by side. They mostly wait.
 const abreast = 16
 
-// Run runs every case against b as a subtest of t. Cases that count goroutines
+// Run runs every case that fits b as a subtest of t. Cases that count goroutines
 // or requests come first, one by one, so nothing else that uses the same process
 // or server should run at the same time. The others run side by side; they do
 // not use t.Parallel, since their waiting should overlap on a machine with few
 // cores too.
 func Run(t *testing.T, b Backend) {
 	for _, c := range Cases() {
-		if c.alone {
+		if c.alone && c.Fits(b) {
 			t.Run(c.Name, func(t *testing.T) { c.Run(t, b) })
 		}
 	}
 	var crowd sync.WaitGroup
 	seats := make(chan struct{}, abreast)
 	for _, c := range Cases() {
-		if c.alone {
+		if c.alone || !c.Fits(b) {
 			continue
 		}
 		seats <- struct{}{}
@@ -100,14 +106,25 @@ func Run(t *testing.T, b Backend) {
 	crowd.Wait()
 }
 
-// Run runs the case against b, and reports to t.
+// Fits reports whether b has what the case needs: lines, or the hands of others.
+func (c Case) Fits(b Backend) bool {
+	switch c.needs {
+	case remove:
+		return b.Remove != nil
+	case putAndRemove:
+		return b.Put != nil && b.Remove != nil
+	case lines:
+		return b.Line != nil && b.Remove != nil
+	}
+	return true
+}
+
+// Run runs the case against b, and reports to t. A case that does not fit b is
+// skipped.
 func (c Case) Run(t testing.TB, b Backend) {
 	t.Helper()
-	if c.needs == putAndRemove && b.Put == nil {
-		t.Skip("no other program can write to this store")
-	}
-	if c.needs != nothing && b.Remove == nil {
-		t.Skip("no operator can remove a key of this store")
+	if !c.Fits(b) {
+		t.Skip("the backend has not what it needs")
 	}
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -1,6 +1,7 @@
 package kvtest
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -9,12 +10,15 @@ import (
 )
 
 const (
-	publishes = "With old's signature in next, Swap publishes next.Value: token, lease and TTL stay, and the record's life is at least not shortened."
+	publishes = "With old's signature in next, Swap publishes next.Value and next.Note: token, lease and TTL stay, and the record's life is at least not shortened."
+	noted     = "Note: published with the value and changed with it. Revision changes with each change of the record. Watch yields the state after each change."
 	swapStale = "Swap replaces old by next if the safe still holds old at old.Revision. It returns ErrStale if the safe holds anything else. ErrStale: had no effect."
 )
 
 var swapCases = []Case{
 	{Name: "publishing changes value and revision alone", Clause: publishes, check: publishingChangesValueAndRevisionAlone},
+	{Name: "publishing a note alone is a change", Clause: publishes + " " + noted, check: publishingANoteAloneIsAChange},
+	{Name: "value and note are published together", Clause: publishes + " " + noted, check: valueAndNoteArePublishedTogether},
 	{Name: "publishing the same value again does no harm", Clause: publishes, check: publishingTheSameValueAgainDoesNoHarm},
 	{Name: "publishing does not change the TTL", Clause: publishes, check: publishingDoesNotChangeTheTTL},
 	{Name: "publishing does not shorten a life", Clause: publishes, check: publishingDoesNotShortenALife},
@@ -39,6 +43,45 @@ func publishingChangesValueAndRevisionAlone(t *trial) {
 		require.Equal(t, want, got)
 		t.holds(name, got)
 		rec = got
+	}
+}
+
+func publishingANoteAloneIsAChange(t *trial) {
+	for _, value := range []string{"v", ""} {
+		name := t.name()
+		rec := t.create(t.s, name, t.signed(value))
+		w := t.watch(t.open(), name)
+		w.sees(rec)
+		for _, text := range []string{"one", "two", "", "two"} {
+			got := t.swap(t.s, name, rec, note.of(rec, text))
+			require.NotEqual(t, rec.Revision, got.Revision)
+			want := note.of(rec, text)
+			want.Revision = got.Revision
+			require.Equal(t, want, got)
+			t.holds(name, got)
+			w.sees(got)
+			require.Equal(t, got, t.refresh(t.s, name, rec), "an owner keeps its record through its own changes")
+			rec = got
+		}
+	}
+}
+
+func valueAndNoteArePublishedTogether(t *trial) {
+	name, rec := t.name(), note.of(t.signed("0"), "0")
+	rec = t.create(t.s, name, rec)
+	w := t.watch(t.open(), name)
+	for i := range 10 {
+		text := strconv.Itoa(i)
+		rec = t.swap(t.s, name, rec, note.of(value.of(rec, text), text))
+		require.Equal(t, text, rec.Value)
+		require.Equal(t, text, rec.Note)
+		t.holds(name, rec)
+	}
+	for o := w.next(); ; o = w.next() {
+		require.Equal(t, o.rec.Value, o.rec.Note, "one was to be seen without the other")
+		if o.rec == rec {
+			return
+		}
 	}
 }
 

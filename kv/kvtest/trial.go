@@ -162,8 +162,10 @@ func (t *trial) holds(name string, rec kv.Record) {
 
 // describe returns a record as text that a failure can print.
 func describe(rec kv.Record) string {
-	if len(rec.Value) > 100 {
-		rec.Value = fmt.Sprintf("%s… (%d bytes)", rec.Value[:100], len(rec.Value))
+	for _, p := range []part{value, note} {
+		if text := *p.in(&rec); len(text) > 100 {
+			rec = p.of(rec, fmt.Sprintf("%s… (%d bytes)", text[:100], len(text)))
+		}
 	}
 	return fmt.Sprintf("%+v", rec)
 }
