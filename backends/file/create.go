@@ -44,7 +44,7 @@ func (s *Store) create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	defer s.unpin()
 
 	next := step{
-		rec:      kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl, Lease: leaseOf(life, f)},
+		rec:      kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: ttl, Lease: leaseOf(life, f)},
 		life:     life,
 		clock:    s.clock,
 		deadline: start + ttl,

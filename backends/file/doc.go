@@ -67,7 +67,7 @@
 //
 // Names keep lower-case letters, digits, "-", "_" and inner dots; other bytes
 // are written as %xx, and long names end in a hash. A name has at most 1,024
-// bytes, a signature with its value 1 MiB.
+// bytes, a signature with its value and note 1 MiB.
 //
 // Anything else found at the name (a plain file, a symbolic link, a folder of
 // other things, a page that is not ours) is a foreign, permanent record.

@@ -15,7 +15,7 @@ import (
 const (
 	// maxName is how long a name may be, in bytes.
 	maxName = 1 << 10
-	// maxText is how long signature and value may be together, in bytes.
+	// maxText is how long signature, value and note may be together, in bytes.
 	maxText = 1 << 20
 	// maxTTL keeps deadlines far from the end of the clock.
 	maxTTL = 10 * 365 * 24 * time.Hour
@@ -81,7 +81,8 @@ func grant(ttl time.Duration) (time.Duration, error) {
 	return (ttl + time.Millisecond - 1).Truncate(time.Millisecond), nil
 }
 
-// checkText reports whether the store can keep a record's signature and value.
+// checkText reports whether the store can keep a record's signature, value and
+// note.
 func checkText(rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
@@ -89,8 +90,11 @@ func checkText(rec kv.Record) error {
 	switch {
 	case rec.Signature == "" || !utf8.ValidString(rec.Signature):
 		return fmt.Errorf("%w: a signature is non-empty UTF-8", kv.ErrInvalid)
-	case len(rec.Signature)+len(rec.Value) > maxText:
-		return fmt.Errorf("%w: signature and value have %d bytes; at most %d fit", kv.ErrInvalid, len(rec.Signature)+len(rec.Value), maxText)
+	case !utf8.ValidString(rec.Note):
+		return fmt.Errorf("%w: a note is UTF-8", kv.ErrInvalid)
+	}
+	if size := len(rec.Signature) + len(rec.Value) + len(rec.Note); size > maxText {
+		return fmt.Errorf("%w: signature, value and note have %d bytes; at most %d fit", kv.ErrInvalid, size, maxText)
 	}
 	return nil
 }

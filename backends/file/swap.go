@@ -20,7 +20,7 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 	return got, nil
 }
 
-// publish changes the value and leaves the record's life as it is.
+// publish changes value and note, and leaves the record's life as it is.
 func (s *Store) publish(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	f, _, err := s.begin(ctx, name)
 	if err != nil {
@@ -35,7 +35,7 @@ func (s *Store) publish(ctx context.Context, name string, old, next kv.Record) (
 			return step{}, kv.ErrStale
 		}
 		got = cur.rec
-		got.Value, got.Revision = next.Value, cur.next()
+		got.Value, got.Note, got.Revision = next.Value, next.Note, cur.next()
 		return step{rec: got, life: cur.page.Life, clock: cur.page.Clock, deadline: cur.page.Deadline, before: cur.deadline}, nil
 	})
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) 
 		}
 		next = step{
 			rec: kv.Record{
-				Signature: heir.Signature, Value: heir.Value, TTL: ttl,
+				Signature: heir.Signature, Value: heir.Value, Note: heir.Note, TTL: ttl,
 				Token: cur.next(), Revision: cur.next(),
 			},
 			life:     life,

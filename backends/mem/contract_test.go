@@ -10,16 +10,32 @@ import (
 )
 
 func TestTheStoreKeepsTheContract(t *testing.T) {
+	keepsTheContract(t, func() kvtest.Backend { return backend(memkv.New()) })
+}
+
+func TestAStoreWithLinesKeepsTheContract(t *testing.T) {
+	keepsTheContract(t, func() kvtest.Backend {
+		store := memkv.NewQueue()
+		b := backend(store)
+		b.Line = func(_ testing.TB, name, value string) { store.PutLast(name, value) }
+		return b
+	})
+}
+
+func keepsTheContract(t *testing.T, make func() kvtest.Backend) {
 	for _, c := range kvtest.Cases() {
-		t.Run(c.Name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := memkv.New()
-				c.Run(t, kvtest.Backend{
-					Open:   func(testing.TB) kv.Store { return store },
-					Put:    func(_ testing.TB, name, value string) { store.Put(name, value) },
-					Remove: func(_ testing.TB, name string) { store.Remove(name) },
-				})
+		if c.Fits(make()) {
+			t.Run(c.Name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { c.Run(t, make()) })
 			})
-		})
+		}
+	}
+}
+
+func backend(store *memkv.Store) kvtest.Backend {
+	return kvtest.Backend{
+		Open:   func(testing.TB) kv.Store { return store },
+		Put:    func(_ testing.TB, name, value string) { store.Put(name, value) },
+		Remove: func(_ testing.TB, name string) { store.Remove(name) },
 	}
 }

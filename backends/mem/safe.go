@@ -3,29 +3,74 @@ package memkv
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/electkv/election/kv"
 )
 
-func (sf *safe) live() bool {
-	return sf.rec != kv.Record{} && (sf.expires.IsZero() || time.Now().Before(sf.expires))
+// A safe is a line of records, of which it holds the first. It outlives them, so
+// that those who watch it keep their place.
+type safe struct {
+	line    []place
+	changed chan struct{} // closed at the next change
 }
 
-// set replaces the record and wakes everybody who watches the safe.
-func (sf *safe) set(rec kv.Record, expires time.Time) {
-	sf.rec, sf.expires = rec, expires
+// A place is a record in line.
+type place struct {
+	rec     kv.Record
+	expires time.Time // zero if the record is permanent
+}
+
+// sweep removes the places that have expired.
+func (sf *safe) sweep() {
+	now := time.Now()
+	sf.line = slices.DeleteFunc(sf.line, func(p place) bool {
+		return !p.expires.IsZero() && !now.Before(p.expires)
+	})
+}
+
+// find returns the index of a record in the line, or -1.
+func (sf *safe) find(rec kv.Record) int {
+	return slices.IndexFunc(sf.line, func(p place) bool { return p.rec.Owns(rec) })
+}
+
+// add puts a record at the end of the line. It lives for its TTL from now on, or
+// for ever if it has none.
+func (sf *safe) add(rec kv.Record) kv.Record {
+	sf.line = append(sf.line, place{})
+	return sf.set(len(sf.line)-1, rec)
+}
+
+// set replaces a record in the line, and wakes everybody who watches the safe.
+func (sf *safe) set(i int, rec kv.Record) kv.Record {
+	sf.line[i] = place{rec: rec}
+	if !rec.Permanent {
+		sf.line[i].expires = time.Now().Add(rec.TTL)
+	}
+	sf.wake()
+	return rec
+}
+
+func (sf *safe) remove(i int) {
+	sf.line = slices.Delete(sf.line, i, i+1)
+	sf.wake()
+}
+
+func (sf *safe) wake() {
 	close(sf.changed)
 	sf.changed = make(chan struct{})
 }
 
-// at returns the safe of a name. The caller holds the mutex.
+// at returns the safe of a name, with those in line who are alive. The caller
+// holds the mutex.
 func (s *Store) at(name string) *safe {
 	sf := s.safes[name]
 	if sf == nil {
 		sf = &safe{changed: make(chan struct{})}
 		s.safes[name] = sf
 	}
+	sf.sweep()
 	return sf
 }
 
@@ -39,23 +84,34 @@ func (s *Store) next() uint64 {
 // holds the mutex.
 func (s *Store) sign(rec kv.Record) kv.Record {
 	n := s.next()
-	return kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: rec.TTL, Token: n, Revision: n}
+	return kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: rec.TTL, Token: n, Revision: n}
 }
 
-// write is the atomic step of every operation: decide looks at the safe and
-// says what it shall hold (nothing, if the record is zero).
-func (s *Store) write(ctx context.Context, name string, decide func(*safe) (kv.Record, error)) (kv.Record, error) {
+// strange puts another program's record in line, or over the first.
+func (s *Store) strange(name, value string, last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rec := kv.Decode(value)
+	rec.Revision, rec.Permanent = s.next(), true
+	sf := s.at(name)
+	if last || len(sf.line) == 0 {
+		sf.add(rec)
+	} else {
+		sf.set(0, rec)
+	}
+}
+
+// step is the atomic step of every operation.
+func (s *Store) step(ctx context.Context, name string, do func(*safe) (kv.Record, error)) (kv.Record, error) {
 	if ctx.Err() != nil {
 		return kv.Record{}, context.Cause(ctx)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sf := s.at(name)
-	rec, err := decide(sf)
+	rec, err := do(s.at(name))
 	if err != nil {
 		return kv.Record{}, fmt.Errorf("memkv: %q: %w", name, err)
 	}
-	sf.set(rec, time.Now().Add(rec.TTL))
 	return rec, nil
 }
 
@@ -65,10 +121,10 @@ func (s *Store) look(name string) (kv.Record, time.Time, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sf := s.at(name)
-	if !sf.live() {
+	if len(sf.line) == 0 {
 		return kv.Record{}, time.Time{}, sf.changed
 	}
-	return sf.rec, sf.expires, sf.changed
+	return sf.line[0].rec, sf.line[0].expires, sf.changed
 }
 
 // state is what a reader is told of a safe that holds rec.

@@ -2,6 +2,7 @@ package memkv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"sync"
@@ -10,25 +11,27 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Store is a [kv.Store] in memory. Use [New] to make one.
+// Store is a [kv.Store] in memory. Use [New] or [NewQueue] to make one.
 type Store struct {
+	lines bool
+
 	mu    sync.Mutex
 	safes map[string]*safe
 	count uint64 // the last token or revision given out
 }
 
-var _ kv.Store = (*Store)(nil)
-
-// A safe outlives its records, so that those who watch it keep their place.
-type safe struct {
-	rec     kv.Record // zero if there never was one, or it was deleted
-	expires time.Time // zero if the record is permanent
-	changed chan struct{}
-}
+var _ kv.Queue = (*Store)(nil)
 
 // New returns a store in which all safes are vacant.
 func New() *Store {
 	return &Store{safes: make(map[string]*safe)}
+}
+
+// NewQueue returns a store as [New] does, in which candidates wait in line.
+func NewQueue() *Store {
+	s := New()
+	s.lines = true
+	return s
 }
 
 // Create implements [kv.Store].
@@ -36,11 +39,11 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	if err := check(name, rec); err != nil {
 		return kv.Record{}, err
 	}
-	return s.write(ctx, name, func(sf *safe) (kv.Record, error) {
-		if sf.live() {
+	return s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		if len(sf.line) > 0 {
 			return kv.Record{}, kv.ErrHeld
 		}
-		return s.sign(rec), nil
+		return sf.add(s.sign(rec)), nil
 	})
 }
 
@@ -54,31 +57,28 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 			return kv.Record{}, err
 		}
 	}
-	return s.write(ctx, name, func(sf *safe) (kv.Record, error) {
-		if !sf.live() || !sf.rec.Owns(old) || sf.rec.Revision != old.Revision {
+	return s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		switch {
+		case sf.find(old) != 0 || sf.line[0].rec.Revision != old.Revision:
 			return kv.Record{}, kv.ErrStale
+		case next.Signature == old.Signature:
+			rec := sf.line[0].rec
+			rec.Value, rec.Note, rec.Revision = next.Value, next.Note, s.next()
+			return sf.set(0, rec), nil
+		case len(sf.line) > 1:
+			return kv.Record{}, fmt.Errorf("others are in line: %w", kv.ErrStale)
 		}
-		if next.Signature != old.Signature {
-			return s.sign(next), nil
-		}
-		rec := sf.rec
-		rec.Value = next.Value
-		rec.Revision = s.next()
-		return rec, nil
+		return sf.set(0, s.sign(next)), nil
 	})
 }
 
 // Refresh implements [kv.Store].
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	if err := checkOwn(name, rec); err != nil {
-		return kv.Record{}, err
+	rec, leads, err := s.Stay(ctx, name, rec)
+	if err == nil && !leads {
+		return kv.Record{}, fmt.Errorf("memkv: %q: not first in line: %w", name, kv.ErrStale)
 	}
-	return s.write(ctx, name, func(sf *safe) (kv.Record, error) {
-		if !sf.live() || !sf.rec.Owns(rec) {
-			return kv.Record{}, kv.ErrStale
-		}
-		return sf.rec, nil
-	})
+	return rec, err
 }
 
 // Delete implements [kv.Store].
@@ -86,10 +86,12 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err := checkOwn(name, rec); err != nil {
 		return err
 	}
-	_, err := s.write(ctx, name, func(sf *safe) (kv.Record, error) {
-		if !sf.live() || !sf.rec.Owns(rec) {
+	_, err := s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		i := sf.find(rec)
+		if i < 0 {
 			return kv.Record{}, kv.ErrStale
 		}
+		sf.remove(i)
 		return kv.Record{}, nil
 	})
 	return err
@@ -105,6 +107,40 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	}
 	rec, _, _ := s.look(name)
 	return state(rec)
+}
+
+// Join implements [kv.Queue] for a store that [NewQueue] has made.
+func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if !s.lines {
+		return kv.Record{}, fmt.Errorf("memkv: lines: %w", errors.ErrUnsupported)
+	}
+	if err := check(name, rec); err != nil {
+		return kv.Record{}, err
+	}
+	return s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		for _, p := range sf.line {
+			if p.rec.Signature == rec.Signature {
+				return p.rec, nil
+			}
+		}
+		return sf.add(s.sign(rec)), nil
+	})
+}
+
+// Stay implements [kv.Queue].
+func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (_ kv.Record, leads bool, _ error) {
+	if err := checkOwn(name, rec); err != nil {
+		return kv.Record{}, false, err
+	}
+	rec, err := s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		i := sf.find(rec)
+		if i < 0 {
+			return kv.Record{}, kv.ErrStale
+		}
+		leads = i == 0
+		return sf.set(i, sf.line[i].rec), nil
+	})
+	return rec, leads, err
 }
 
 // Watch implements [kv.Store].
@@ -146,19 +182,23 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 }
 
 // Put writes value at name as another program would that knows nothing of
-// elections: over whatever is there, without an expiry. It becomes a foreign
-// record.
+// elections: over whatever the safe holds, without an expiry. It becomes a
+// foreign record.
 func (s *Store) Put(name, value string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	rec := kv.Decode(value)
-	rec.Revision, rec.Permanent = s.next(), true
-	s.at(name).set(rec, time.Time{})
+	s.strange(name, value, false)
 }
 
-// Remove empties the safe as an operator would, whoever owns it.
+// PutLast puts value at the end of the line, as another program would that waits
+// in the same one, without an expiry.
+func (s *Store) PutLast(name, value string) {
+	s.strange(name, value, true)
+}
+
+// Remove takes away what the safe holds, as an operator would, whoever owns it.
 func (s *Store) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.at(name).set(kv.Record{}, time.Time{})
+	if sf := s.at(name); len(sf.line) > 0 {
+		sf.remove(0)
+	}
 }
