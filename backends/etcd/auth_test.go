@@ -39,21 +39,30 @@ func candidate(t testing.TB, addr string) *clientv3.Client {
 	return dialWith(t, nil, clientv3.Config{Endpoints: []string{addr}, Username: "candidate", Password: secret})
 }
 
+// Where users may use nothing but the prefix, companions are below it too.
 func TestAUserNeedsNoMoreThanItsPrefix(t *testing.T) {
 	addr, _ := guarded(t)
-	store := etcdkv.New(candidate(t, addr), &etcdkv.Options{Prefix: prefix})
-	name, rec := held(t, store)
-	w := watching(t, store, name)
-	w.sees(rec)
-	_, err := store.Refresh(within(t, patience), name, rec)
-	require.NoError(t, err)
-	rec = publish(t, store, name, rec, "published")
-	w.sees(rec)
-	next, err := store.Swap(within(t, patience), name, rec, signed("next"))
-	require.NoError(t, err)
-	w.sees(next)
-	require.NoError(t, store.Delete(within(t, patience), name, next))
-	require.True(t, w.next().vacant())
+	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+		options.Prefix = prefix
+		store := etcdkv.New(candidate(t, addr), &options)
+		name, rec := held(t, store)
+		w := watching(t, store, name)
+		w.sees(rec)
+		_, err := store.Refresh(within(t, patience), name, rec)
+		require.NoError(t, err)
+		rec = publish(t, store, name, rec, "published")
+		w.sees(rec)
+		if options.Layout == etcdkv.Queue {
+			place := joined(t, store, name, signed("waits"))
+			require.False(t, stays(t, store, name, place))
+			require.NoError(t, store.Delete(within(t, patience), name, place))
+		}
+		next, err := store.Swap(within(t, patience), name, rec, signed("next"))
+		require.NoError(t, err)
+		w.sees(next)
+		require.NoError(t, store.Delete(within(t, patience), name, next))
+		require.True(t, w.next().vacant())
+	})
 }
 
 func TestAUserWithoutPermissionIsToldSo(t *testing.T) {

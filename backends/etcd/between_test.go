@@ -20,9 +20,19 @@ import (
 // *meddle has run, if that is set.
 func meddled(t testing.TB, step string) (store *etcdkv.Store, meddle *func()) {
 	t.Helper()
+	return meddledWith(t, etcdkv.Options{}, step)
+}
+
+func meddledWith(t testing.TB, options etcdkv.Options, step string) (store *etcdkv.Store, meddle *func()) {
+	t.Helper()
+	return meddledWithAt(t, options, step, testenv.Etcd(t))
+}
+
+func meddledWithAt(t testing.TB, options etcdkv.Options, step, addr string) (store *etcdkv.Store, meddle *func()) {
+	t.Helper()
 	meddle = new(func())
 	client := dialWith(t, nil, clientv3.Config{
-		Endpoints: []string{testenv.Etcd(t)},
+		Endpoints: []string{addr},
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(
 			func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 				if f := *meddle; f != nil && strings.HasSuffix(method, step) {
@@ -32,7 +42,8 @@ func meddled(t testing.TB, step string) (store *etcdkv.Store, meddle *func()) {
 				return invoke(ctx, method, req, reply, cc, opts...)
 			})},
 	})
-	return etcdkv.New(client, &etcdkv.Options{Prefix: prefix}), meddle
+	options.Prefix = prefix
+	return etcdkv.New(client, &options), meddle
 }
 
 // A write is conditional on what the look before it has seen.

@@ -1,28 +1,44 @@
 package etcdkv_test
 
 import (
+	"crypto/rand"
 	"testing"
 
+	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
 )
 
 func TestAStoreKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(testenv.Etcd(t)))
+	for _, options := range everyLayout() {
+		t.Run(title(options), func(t *testing.T) {
+			kvtest.Run(t, backend(options, testenv.Etcd(t)))
+		})
+	}
 }
 
+// The two between them have all code that the others have.
 func TestAStoreKeepsTheContractOnACluster(t *testing.T) {
-	kvtest.Run(t, backend(testenv.StartEtcdCluster(t).Addrs()...))
+	addrs := testenv.StartEtcdCluster(t).Addrs()
+	for _, options := range []etcdkv.Options{{}, {Layout: etcdkv.Queue, Plain: true}} {
+		t.Run(title(options), func(t *testing.T) {
+			kvtest.Run(t, backend(options, addrs...))
+		})
+	}
 }
 
 // backend is the servers at addrs, as kvtest wants them.
-func backend(addrs ...string) kvtest.Backend {
+func backend(options etcdkv.Options, addrs ...string) kvtest.Backend {
 	var sent count
-	return kvtest.Backend{
-		Open:     func(t testing.TB) kv.Store { return open(t, &sent, addrs...) },
-		Put:      func(t testing.TB, name, value string) { put(t, dial(t, nil, addrs...), name, value) },
-		Remove:   func(t testing.TB, name string) { remove(t, dial(t, nil, addrs...), name) },
+	b := kvtest.Backend{
+		Open:     func(t testing.TB) kv.Store { return openWith(t, &sent, options, addrs...) },
+		Put:      func(t testing.TB, name, value string) { putOver(t, dial(t, nil, addrs...), options, name, value) },
+		Remove:   func(t testing.TB, name string) { removeAll(t, dial(t, nil, addrs...), options, name) },
 		Requests: sent.Load,
 	}
+	if options.Layout == etcdkv.Queue {
+		b.Line = func(t testing.TB, name, value string) { put(t, dial(t, nil, addrs...), name+"/"+rand.Text(), value) }
+	}
+	return b
 }

@@ -1,5 +1,10 @@
 // Package etcdkv keeps safes in etcd: one key a safe, one lease a signature.
 //
+// It can also lay safes out as the locks and elections of etcd's own client do
+// (package go.etcd.io/etcd/client/v3/concurrency, etcdctl lock and elect), so
+// that old and new programs share a lock for as long as a rollout takes, and
+// publish values as those do: see [Layout] and [Options].Plain.
+//
 // # Guarantees
 //
 // A write is one Txn, and Raft puts all Txns in one order. Expiry is judged by
@@ -26,28 +31,42 @@
 //   - Each change of etcd's leader starts the lives of all leases anew, longer by
 //     an election timeout: failover takes longer then, and never less than the
 //     TTL. [Store.Lifetime] has the times of a cluster without such changes.
+//   - An old Election client looks at its key only when it writes. It may believe
+//     for long that it leads after its key is gone, and no store can show that.
+//     Its fence is smaller than the token of whoever leads now.
 //   - Tokens are revisions. A cluster that was restored from a snapshot goes
 //     back to the snapshot's revision, unless it is restored with
 //     --bump-revision and --mark-compacted.
 //   - The client sends a Txn again, up to a hundred times, if the answer has the
 //     status Canceled or DeadlineExceeded while the caller's own context goes
 //     on, as a proxy in between may answer for itself. Nothing is carried out
-//     twice, since each Txn is conditional. Create and a takeover recognise
-//     their own record by its lease. A published value, a hand-over or a delete
+//     twice, since each Txn is conditional. Create, Join and a takeover
+//     recognise their own record by its lease. A published value, a hand-over or a delete
 //     is reported as [kv.ErrStale] then, although it was carried out. The
 //     client's Config.MaxUnaryRetries = 1 ends that, and makes a call fail
 //     whenever an authentication token has expired.
 //
+// A write that is to be made by the leader or not at all goes into a Txn with
+// [Store.Guard]. It is refused however late it comes.
+//
+// In a line (the layouts Queue and Claim) one leader follows another as in a
+// Mutex: whoever's key was created first has the safe, and keeps it until the
+// key goes. So a Create requires in its Txn that the line is empty, and a
+// takeover or hand-over that nobody else is in it; [kv.ErrStale] says that
+// somebody is. In the layout Queue, old and new clients are served in the order
+// in which they came. In the layout Claim a candidate stands in no line, and
+// starves while old clients stand in theirs.
+//
 // # Records
 //
-// The key is [Options].Prefix and the name, byte for byte, together up to
+// The key is [Options].Prefix, the name and Suffix, byte for byte, together up to
 // 64 KiB; the value is the record's text form (kv.Encode), up to 1 MiB.
 //
 //	etcdctl get --prefix elections/
 //	etcdctl lease timetolive 694d9a1c5e7f2b05 --keys
 //
 // The token is the revision of the write that brought the signature in. The
-// text of that write leaves it out; when a value changes, the token is written
+// text of that write leaves it out; when value or note change, the token is written
 // into the text. A hand-over is a put over a live key: it keeps the key's create
 // revision, and gets a token of its own nevertheless. Revision is the key's
 // ModRevision, Lease the lease's ID in hexadecimal.
@@ -62,6 +81,36 @@
 // or not, is permanent: it stays until somebody deletes it. What another program
 // puts at the key detaches the owner's lease.
 //
+// In a line, everybody has a key: prefix, name, "/" and the lease's ID. The name
+// has no "/", and nothing else lies there: what does is in everybody's way.
+//
+//	locks/reports/694d9a1c5e7f2b05     prefix "locks/", name "reports"
+//
+// The token is the key's create revision, of old clients too. It is what they
+// call their fence, so the tokens of both kinds are in the order in which they
+// lead. A new value keeps the key; a takeover or hand-over deletes it and creates
+// another, with the other lease, in one Txn. A key is ours only if it has the
+// lease that its name tells; any other is foreign, and permanent if it has no
+// lease.
+//
+// With [Options].Plain, the value alone is at the key, and the text without it
+// at a companion: the name, ".election" and what follows the name.
+//
+//	jobs/leader              10.0.0.7:80
+//	jobs/leader.election     {"election":1,"signature":…}
+//	locks/reports/694d9a1c5e7f2b05              10.0.0.7:80
+//	locks/reports.election/694d9a1c5e7f2b05     {"election":1,"signature":…}
+//
+// One Txn writes both, with one lease. The record is ours if both have the same
+// ModRevision and the same lease; else the value is foreign, and if there is
+// none, the companion means nothing. A name whose key would end in ".election" is
+// refused, with plain values or without. What somebody else has put at such a
+// key is left alone: a create returns [kv.ErrHeld], whose text names the key,
+// until it is gone, and no watch tells of that. What an old record of ours has
+// left there with its lease, the next one replaces. A watch is not told of a
+// companion that alone is changed; its owner learns of the loss at its next
+// refresh or write.
+//
 // # Requirements
 //
 // etcd 3.6.5 or later, or 3.5.23, or 3.4.38; tested with 3.6.5. Servers before
@@ -71,7 +120,9 @@
 // protects the keys, take 3.6.11 or 3.5.30: before, users without permission
 // could meddle with leases.
 //
-// The user needs the permission readwrite on the prefix. Where users log in with
+// The user needs the permission readwrite on the prefix. (Names with ":heir" and
+// ":request" at the end are beside each election that has a succession or heeds
+// requests.) Where users log in with
 // a password, the client logs in anew for each keep-alive and each stream of
 // watches, which the server makes costly on purpose: prefer client certificates.
 //
@@ -93,17 +144,25 @@
 //
 //	Create           3: read, grant (w), Txn (w)
 //	Create, refused  1: read; in a race also grant, Txn and revoke (3 w)
+//	Join             3: read of the line, grant (w), Txn (w)
+//	Stay             2: keep-alive, read
 //	Refresh          2: keep-alive, read
 //	Swap, new value  2: read, Txn (w)
 //	Swap, takeover   3: read, grant (w), Txn (w)
 //	Swap, hand-over  4: read, keep-alive, timetolive, Txn (w)
 //	Delete           4: read, Txn (w), timetolive, revoke (w)
-//	Get              1: read
-//	Watch            2 to begin with
+//	Get              1: read; with Plain another, of the companion
+//	Watch            2 to begin with; with Plain 3
 //
 // An idle watch sends three messages each Backstop, which is a minute: a read,
 // and an end and a beginning on the stream. All watches of a client share one
-// stream, and a change is pushed to each. A Create or takeover whose reply was
-// lost, and a safe that was taken over or handed over, each leave a lease that
-// nobody keeps alive and that lasts for one TTL.
+// stream, and a change is pushed to each. With Plain, a watch reads a companion
+// at its beginnings and with each change of what the safe holds. In a line every
+// watch is told of everybody who comes and goes, and keeps all keys in memory
+// with their values. A candidate that waits in line stays there by a Stay a few
+// times a TTL; one in the layouts OneKey and Claim sends nothing.
+//
+// A Create, Join or takeover whose reply was lost, and a safe that was taken over
+// or handed over, each leave a lease that nobody keeps alive and that lasts for
+// one TTL; a lost Join leaves a place in line for as long.
 package etcdkv

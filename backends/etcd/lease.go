@@ -97,8 +97,9 @@ func (sf safe) revoke(ctx context.Context, lease string) error {
 	return err
 }
 
-// keys returns the keys that have the lease, none if there is no such lease.
-func (sf safe) keys(ctx context.Context, lease string) ([][]byte, error) {
+// keys returns the keys of records that have the lease, none if there is no such
+// lease. A companion is nothing without its key.
+func (sf safe) keys(ctx context.Context, lease string) ([]string, error) {
 	id, err := leaseID(lease)
 	if err != nil || id == clientv3.NoLease {
 		return nil, err
@@ -107,7 +108,13 @@ func (sf safe) keys(ctx context.Context, lease string) ([][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resp.Keys, nil
+	var keys []string
+	for _, key := range resp.Keys {
+		if !sf.isCompanion(string(key)) {
+			keys = append(keys, string(key))
+		}
+	}
+	return keys, nil
 }
 
 // backed is the condition that the lease still has one of the keys that it has
@@ -121,7 +128,7 @@ func (sf safe) backed(ctx context.Context, lease string) (clientv3.Cmp, error) {
 		return clientv3.Cmp{}, kv.ErrStale
 	}
 	id, err := leaseID(lease)
-	return clientv3.Compare(clientv3.LeaseValue(string(keys[0])), "=", id), err
+	return clientv3.Compare(clientv3.LeaseValue(keys[0]), "=", id), err
 }
 
 // free ends the lease of a record that was deleted, unless another key has it:

@@ -12,16 +12,49 @@ import (
 // longestText bounds the text form of records; see longestKey.
 const longestText = 1 << 20
 
-// decode returns the record that a key holds.
-func decode(pair *mvccpb.KeyValue) kv.Record {
+// decode returns the record that lies at a place; its companion, if it has one,
+// is in the line.
+//
+// In a line the key's name tells the lease. A key without that lease is none of
+// ours, whatever its text: it would be in everybody's way when its owner's lease
+// is gone.
+func (sf safe) decode(pair *mvccpb.KeyValue, l line) kv.Record {
+	key, lease := string(pair.Key), leaseName(clientv3.LeaseID(pair.Lease))
 	rec := kv.Decode(string(pair.Value))
-	rec.Lease = leaseName(clientv3.LeaseID(pair.Lease))
-	rec.Permanent = pair.Lease == 0
+	if sf.plain {
+		rec = accompanied(pair, l.companions[sf.companion(key)])
+	}
+	if key != sf.key(lease) {
+		rec = foreign(pair)
+	}
+	if sf.lined() {
+		rec.Token = uint64(pair.CreateRevision)
+	}
+	rec.Lease, rec.Permanent = lease, pair.Lease == 0
 	return stored(rec, pair.ModRevision)
 }
 
+// accompanied returns the record of a value that stands alone. The companion
+// proves it if one Txn was the last to write both, and they live equally long.
+// A companion that is there alone, or beside another's value, proves nothing.
+func accompanied(pair, companion *mvccpb.KeyValue) kv.Record {
+	if companion == nil || companion.ModRevision != pair.ModRevision || companion.Lease != pair.Lease {
+		return foreign(pair)
+	}
+	rec := kv.Decode(string(companion.Value))
+	if rec.Foreign {
+		return foreign(pair)
+	}
+	rec.Value = string(pair.Value)
+	return rec
+}
+
+func foreign(pair *mvccpb.KeyValue) kv.Record {
+	return kv.Record{Value: string(pair.Value), Foreign: true}
+}
+
 // stored returns a record as it stands once the write with that ModRevision has
-// stored its text. If the text has no token, then that write has brought the
+// stored its text. If it has no token yet, then that write has brought the
 // signature in, and the token is its revision.
 func stored(rec kv.Record, revision int64) kv.Record {
 	rec.Revision = uint64(revision)
@@ -32,14 +65,17 @@ func stored(rec kv.Record, revision int64) kv.Record {
 }
 
 // encode returns the text of a record. A record that has a token, which is one
-// whose value changes, takes it along.
-func encode(rec kv.Record) (string, error) {
+// whose value changes, takes it along, unless its key's create revision tells
+// it. A value that stands alone is left out.
+func (sf safe) encode(rec kv.Record) string {
 	rec.Revision = 0
-	text := kv.Encode(rec)
-	if len(text) > longestText {
-		return "", fmt.Errorf("a record of %d bytes: want up to %d: %w", len(text), longestText, kv.ErrInvalid)
+	if sf.lined() {
+		rec.Token = 0
 	}
-	return text, nil
+	if sf.plain {
+		rec.Value = ""
+	}
+	return kv.Encode(rec)
 }
 
 // checkNew refuses what cannot become a record.

@@ -24,8 +24,16 @@ import (
 type spoiler struct {
 	method string
 	code   codes.Code
+	spare  atomic.Int32 // how many replies it leaves alone before
 	left   atomic.Int32 // how many replies it still spoils
 	calls  atomic.Int32 // how often the method was called
+}
+
+// lose spoils the reply to a method that comes after so many others.
+func (s *spoiler) lose(method string, after int32, code codes.Code) {
+	s.method, s.code = method, code
+	s.spare.Store(after)
+	s.left.Store(1)
 }
 
 func (s *spoiler) intercept(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
@@ -34,7 +42,7 @@ func (s *spoiler) intercept(ctx context.Context, method string, req, reply any, 
 		return err
 	}
 	s.calls.Add(1)
-	if err == nil && s.left.Add(-1) >= 0 {
+	if err == nil && s.spare.Add(-1) < 0 && s.left.Add(-1) >= 0 {
 		return status.Error(s.code, "spoiled")
 	}
 	return err
@@ -43,13 +51,21 @@ func (s *spoiler) intercept(ctx context.Context, method string, req, reply any, 
 // spoiled returns a store whose next reply to the method is spoiled.
 func spoiled(t testing.TB, method string, code codes.Code) (*etcdkv.Store, *spoiler) {
 	t.Helper()
-	s := &spoiler{method: method, code: code}
-	s.left.Store(1)
+	store, s := spoiledWith(t, etcdkv.Options{})
+	s.lose(method, 0, code)
+	return store, s
+}
+
+// spoiledWith returns a store with a spoiler that does nothing yet.
+func spoiledWith(t testing.TB, options etcdkv.Options) (*etcdkv.Store, *spoiler) {
+	t.Helper()
+	s := &spoiler{method: "none"}
 	client := dialWith(t, nil, clientv3.Config{
 		Endpoints:   []string{testenv.Etcd(t)},
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(s.intercept)},
 	})
-	return etcdkv.New(client, &etcdkv.Options{Prefix: prefix}), s
+	options.Prefix = prefix
+	return etcdkv.New(client, &options), s
 }
 
 // The record is there and has its lease, for the caller to find.

@@ -17,39 +17,54 @@ type Options struct {
 	// the two: "elections/", say. By default the name is the key.
 	Prefix string
 
+	// Suffix is put after a safe's name, likewise. It is for sharing the lines of
+	// clients whose own prefix ended with a slash: what NewMutex of package
+	// concurrency calls "/jobs/" is the safe "jobs" with Prefix "/" and Suffix "/".
+	Suffix string
+
+	// Layout says at which keys a safe lies: OneKey by default, or as the locks
+	// and elections of etcd's own client lay theirs out (Queue, Claim).
+	Layout Layout
+
+	// Plain puts what a leader publishes at its key as it is, for programs that
+	// read it there. By default the value is part of a text that has the whole
+	// record. With Plain the record lies beside it, at a companion key; see
+	// Records. All candidates of an election use the same setting: to others
+	// the leader is somebody else's lock.
+	Plain bool
+
 	// Backstop is about how often a watch of an unchanged safe reads its key,
 	// in case its connection has died without a sign. Zero or less means one
 	// minute.
 	Backstop time.Duration
 }
 
-// A Store is a [kv.Store] in etcd. Use [New] to make one. It keeps no state of
-// its own: any number of them may share the client and the safes.
+// A Store is a [kv.Store] in etcd, and a [kv.Queue] in the layout Queue. Use [New]
+// to make one. It keeps no state of its own: any number of them may share the
+// client and the safes.
 type Store struct {
-	client   *clientv3.Client
-	prefix   string
-	backstop time.Duration
+	client *clientv3.Client
+	opts   Options
 }
 
-var _ kv.Store = (*Store)(nil)
+var _ kv.Queue = (*Store)(nil)
 
 // New returns a store that uses the client, and never closes it. Options may be
 // nil.
 func New(client *clientv3.Client, opts *Options) *Store {
-	s := &Store{client: client, backstop: time.Minute}
-	if opts == nil {
-		return s
+	s := &Store{client: client}
+	if opts != nil {
+		s.opts = *opts
 	}
-	s.prefix = opts.Prefix
-	if opts.Backstop > 0 {
-		s.backstop = opts.Backstop
+	if s.opts.Backstop <= 0 {
+		s.opts.Backstop = time.Minute
 	}
 	return s
 }
 
 // Create implements [kv.Store]: a LeaseGrant, then one Txn that puts the record
-// with that lease if the key does not exist. A read before it spares both if
-// the safe is seen to be held.
+// with that lease if the safe has no key, be it the first or not. A read before
+// it spares both if the safe is seen to be held.
 //
 // A lost reply leaves a lease behind, with the record or without it; it fades
 // by itself, since nobody keeps it alive.
@@ -66,6 +81,11 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 // read. Between the two, a takeover has a lease granted, and a hand-over keeps the
 // heir's alive and finds a key that has it: its Txn requires that this still is
 // so, and is made anew with another key of that lease if only this has changed.
+// The heir's lease is another than old's, or the error is [kv.ErrInvalid].
+//
+// In a line, where a key's name tells the lease, the Txn of a takeover or
+// hand-over deletes the old key and puts the new one, and requires that no other
+// key is in line. It returns [kv.ErrStale], and says so, if there is one.
 func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	sf, err := s.open(ctx, name)
 	if err == nil {
@@ -75,8 +95,9 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 }
 
 // Refresh implements [kv.Store]: a LeaseKeepAlive, then a linearizable read that
-// proves that the key still holds the record, with the same lease. The
-// keep-alive alone proves nothing, since a lease outlives its key.
+// proves that the key still holds the record, with the same lease, and is the
+// first in line. The keep-alive alone proves nothing, since a lease outlives its
+// key.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	sf, err := s.open(ctx, name)
 	if err == nil {
@@ -101,14 +122,42 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return err
 }
 
-// Get implements [kv.Store]: one linearizable read.
+// Get implements [kv.Store]: one linearizable read, of the key that was created
+// first. With Options.Plain, a second one of its companion, as it was then.
 func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	var rec kv.Record
 	sf, err := s.open(ctx, name)
 	if err == nil {
-		rec, _, err = sf.look(ctx)
+		rec, err = sf.look(ctx)
 	}
 	return outcome(ctx, "get", name, rec, err)
+}
+
+// Join implements [kv.Queue] in the layout Queue: a read that looks for the
+// signature, a LeaseGrant, then one Txn that puts the place with that lease if its
+// key does not exist. In the other layouts it returns [errors.ErrUnsupported].
+//
+// A lost reply leaves a lease behind, with the place or without it. Join finds
+// the place again; a place that comes later than that fades by itself.
+func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	sf, err := s.openLine(ctx, name)
+	if err == nil {
+		rec, err = sf.join(ctx, rec)
+	}
+	return outcome(ctx, "join", name, rec, err)
+}
+
+// Stay implements [kv.Queue] in the layout Queue: a LeaseKeepAlive, then one
+// linearizable read of the place and of the first in line. In the other layouts
+// it returns [errors.ErrUnsupported].
+func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (place kv.Record, leads bool, err error) {
+	var now standing
+	sf, err := s.openLine(ctx, name)
+	if err == nil {
+		now, err = sf.stay(ctx, rec)
+	}
+	place, err = outcome(ctx, "stay", name, now.Record, err)
+	return place, err == nil && now.first, err
 }
 
 // Lifetime implements [kv.Store]. Leases last whole seconds. Max holds for
@@ -116,30 +165,14 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 // etcd's leader begins the life of all leases anew.
 func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	seconds, err := wholeSeconds(ttl)
+	if unfit := s.unfit(); unfit != nil {
+		err = unfit
+	}
 	if err != nil {
 		return kv.Lifetime{}, fmt.Errorf("etcdkv: lifetime: %w", err)
 	}
 	granted := time.Duration(seconds) * time.Second
 	return kv.Lifetime{Min: granted, Max: max(granted, shortestLease) + sweep}, nil
-}
-
-// longestKey bounds keys, so that a request that carries one several times
-// stays well below the 1.5 MiB that a server takes by default.
-const longestKey = 64 << 10
-
-// open begins every operation.
-func (s *Store) open(ctx context.Context, name string) (safe, error) {
-	if ctx.Err() != nil {
-		return safe{}, context.Cause(ctx)
-	}
-	if name == "" {
-		return safe{}, fmt.Errorf("a safe needs a name: %w", kv.ErrInvalid)
-	}
-	key := s.prefix + name
-	if len(key) > longestKey {
-		return safe{}, fmt.Errorf("a key of %d bytes: want up to %d: %w", len(key), longestKey, kv.ErrInvalid)
-	}
-	return safe{client: s.client, key: key}, nil
 }
 
 // outcome is what every operation returns: the record, or an error that names

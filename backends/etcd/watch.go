@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -24,9 +25,11 @@ const (
 	lastPause  = 2 * time.Second
 )
 
-// Watch implements [kv.Store]: a linearizable read, then an etcd watch from the
-// revision after it. If that watch is lost (the revision was compacted, the
-// server has no leader), it begins anew.
+// Watch implements [kv.Store]: a linearizable read of all keys of the safe, then
+// an etcd watch of them from the revision after it, from which it knows at any
+// time which key is first. With Options.Plain, it reads the companion of each
+// value that comes to be first. If the watch is lost (the revision was compacted,
+// the server has no leader), it begins anew.
 //
 // After about [Options].Backstop without a loss it begins anew as well, which
 // bounds how long a connection can be dead unnoticed. If no answer comes to a
@@ -35,7 +38,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 	return func(yield func(kv.Record, error) bool) {
 		sf, err := s.open(ctx, name)
 		if err == nil {
-			w := watch{safe: sf, backstop: s.backstop, yield: yield}
+			w := watch{safe: sf, backstop: s.opts.Backstop, yield: yield}
 			err = w.run(ctx)
 		}
 		if !errors.Is(err, errLeft) {
@@ -57,19 +60,23 @@ type watch struct {
 	backstop time.Duration
 	yield    func(kv.Record, error) bool
 
-	told bool      // whether the reader was told anything yet,
-	last kv.Record // and what: zero for a vacant safe
+	line line             // as last heard
+	head *mvccpb.KeyValue // of which the reader was told last
+	told bool             // whether the reader was told anything yet,
+	last kv.Record        // and what: zero for a vacant safe
 }
 
 // run goes on until the reader leaves or an error ends the watch.
 func (w *watch) run(ctx context.Context) error {
 	pause := firstPause
 	for {
-		rec, revision, err := w.look(ctx)
-		if err := w.tell(rec, err); err != nil {
+		if err := w.look(ctx); err != nil {
 			return err
 		}
-		err = w.follow(ctx, revision+1)
+		err := w.tell(ctx)
+		if err == nil {
+			err = w.follow(ctx)
+		}
 		if err == nil {
 			pause = firstPause
 			continue
@@ -82,72 +89,94 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// look reads the key, and does not wait for ever.
-func (w *watch) look(ctx context.Context) (kv.Record, int64, error) {
-	bounded, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	rec, revision, err := w.safe.look(bounded)
-	if err != nil && !definite(err) && bounded.Err() != nil && ctx.Err() == nil {
-		// Not %w: the deadline is none of the caller's.
-		return kv.Record{}, 0, fmt.Errorf("no answer in %v: %v", answerTime, err)
-	}
-	return rec, revision, err
+// look reads the whole line.
+func (w *watch) look(ctx context.Context) error {
+	return answered(ctx, func(ctx context.Context) (err error) {
+		w.line, err = w.read(ctx, w.all())
+		return err
+	})
 }
 
-// follow tells of every change from the revision on. It returns nil when it is
+// answered carries out a read that does not wait for ever.
+func answered(ctx context.Context, read func(context.Context) error) error {
+	bounded, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	err := read(bounded)
+	if err != nil && !definite(err) && bounded.Err() != nil && ctx.Err() == nil {
+		// Not %w: the deadline is none of the caller's.
+		return fmt.Errorf("no answer in %v: %v", answerTime, err)
+	}
+	return err
+}
+
+// follow tells of every change since the line was read. It returns nil when it is
 // time to look again.
-func (w *watch) follow(ctx context.Context, revision int64) error {
+func (w *watch) follow(ctx context.Context) error {
 	// The client's Watch waits for the server to confirm, so it needs a bound
 	// too.
-	ctx, cancel := context.WithTimeout(ctx, jitter(w.backstop))
+	round, cancel := context.WithTimeout(ctx, jitter(w.backstop))
 	defer cancel()
 	// The client puts all watches whose contexts have the same gRPC metadata on
 	// one stream.
-	changes := w.client.Watch(clientv3.WithRequireLeader(ctx), w.key, clientv3.WithRev(revision))
+	changes := w.client.Watch(clientv3.WithRequireLeader(round), w.start,
+		clientv3.WithRange(w.end), clientv3.WithRev(w.line.revision+1))
 	for {
 		select {
-		case <-ctx.Done():
+		case <-round.Done():
 			return nil
 		case resp, open := <-changes:
-			if ctx.Err() != nil {
+			if round.Err() != nil {
 				return nil
 			}
 			if !open {
 				return errLost
 			}
-			if err := w.tellLast(resp); err != nil {
+			if err := resp.Err(); err != nil {
+				return err
+			}
+			w.line.apply(resp.Events)
+			if err := w.tell(ctx); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// tellLast tells of the last of the changes in one message.
-func (w *watch) tellLast(resp clientv3.WatchResponse) error {
-	if err := resp.Err(); err != nil {
-		return err
+// apply carries changes out. One message has all changes of a revision, so that
+// the line is then as it was at the last one's.
+func (l *line) apply(events []*clientv3.Event) {
+	for _, event := range events {
+		key := string(event.Kv.Key)
+		l.revision = event.Kv.ModRevision
+		if event.Type == clientv3.EventTypeDelete {
+			delete(l.places, key)
+		} else {
+			l.places[key] = event.Kv
+		}
 	}
-	if len(resp.Events) == 0 {
-		return nil
-	}
-	event := resp.Events[len(resp.Events)-1]
-	if event.Type == clientv3.EventTypeDelete {
-		return w.tell(kv.Record{}, kv.ErrVacant)
-	}
-	return w.tell(decode(event.Kv), nil)
 }
 
-// tell yields a state unless it is the one that was told last. It passes on
+// tell yields what the safe holds now, unless that was told last. It passes on
 // every error but ErrVacant.
-func (w *watch) tell(rec kv.Record, err error) error {
-	if err != nil && !errors.Is(err, kv.ErrVacant) {
-		return err
+func (w *watch) tell(ctx context.Context) error {
+	head := w.line.head()
+	if w.told && head == w.head {
+		return nil
 	}
+	var rec kv.Record
+	vacant := answered(ctx, func(ctx context.Context) (err error) {
+		rec, err = w.held(ctx, w.line)
+		return err
+	})
+	if vacant != nil && !errors.Is(vacant, kv.ErrVacant) {
+		return vacant
+	}
+	w.head = head
 	if w.told && rec == w.last {
 		return nil
 	}
 	w.told, w.last = true, rec
-	if !w.yield(rec, err) {
+	if !w.yield(rec, vacant) {
 		return errLeft
 	}
 	return nil

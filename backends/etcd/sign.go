@@ -1,0 +1,99 @@
+package etcdkv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/electkv/election/kv"
+)
+
+func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
+	if err := checkNew(rec); err != nil {
+		return kv.Record{}, err
+	}
+	// Candidates come in crowds, and to be refused costs the cluster three
+	// writes (grant, Txn, revoke). Most can be spared them by a read.
+	gets := []clientv3.Op{sf.first(1)}
+	if !sf.lined() {
+		gets = append(gets, sf.gets(sf.start)[1:]...)
+	}
+	seen, err := sf.read(ctx, gets...)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	if len(seen.places) > 0 {
+		return kv.Record{}, kv.ErrHeld
+	}
+	for key, pair := range seen.companions {
+		if pair.Lease == 0 || kv.Decode(string(pair.Value)).Foreign {
+			return kv.Record{}, fmt.Errorf("somebody else's data is at %q, where the record of a plain value belongs: %w", key, kv.ErrHeld)
+		}
+	}
+	return sf.sign(ctx, rec, kv.Record{}, sf.outrun(), func(key string) []clientv3.Cmp { return sf.open(key, seen) })
+}
+
+// outrun is the error of a create if somebody wrote first.
+func (sf safe) outrun() error {
+	if sf.plain && !sf.lined() {
+		return fmt.Errorf("somebody wrote to %q or %q meanwhile: %w", sf.start, sf.companion(sf.start), kv.ErrHeld)
+	}
+	return kv.ErrHeld
+}
+
+// join puts a record at the end of the line, unless its signature is in line.
+func (sf safe) join(ctx context.Context, rec kv.Record) (kv.Record, error) {
+	if err := checkNew(rec); err != nil {
+		return kv.Record{}, err
+	}
+	gets := []clientv3.Op{sf.all()}
+	if sf.plain {
+		gets = append(gets, clientv3.OpGet(sf.companion(sf.start), clientv3.WithPrefix()))
+	}
+	seen, err := sf.read(ctx, gets...)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	var place kv.Record // the first, should there be two
+	for _, pair := range seen.places {
+		if p := sf.decode(pair, seen); p.Signature == rec.Signature && (place.Token == 0 || p.Token < place.Token) {
+			place = p
+		}
+	}
+	if place.Token != 0 {
+		return place, nil
+	}
+	return sf.sign(ctx, rec, kv.Record{}, errTwice, func(key string) []clientv3.Cmp {
+		return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)}
+	})
+}
+
+// errTwice cannot happen: nobody knows a lease that was just granted.
+var errTwice = errors.New("the key of a new lease is taken")
+
+// sign puts a new signature in former's place, if that is given, with a lease
+// granted for it, if all conditions hold, and returns refused if one does not.
+// They may depend on the new key.
+func (sf safe) sign(ctx context.Context, rec, former kv.Record, refused error, conditions func(key string) []clientv3.Cmp) (kv.Record, error) {
+	lease, ttl, err := sf.grant(ctx, rec.TTL)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	next := kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: ttl, Lease: lease}
+	now, done, err := sf.put(ctx, next, former, conditions(sf.key(lease))...)
+	// The client sends a Txn again after an answer of the kind "cancelled" that
+	// was not its own context's. If the safe has the lease that nobody else
+	// knows, then the first sending was carried out.
+	if err == nil && !done && now.Lease != lease {
+		err = refused
+	}
+	if !definite(err) {
+		return now, err
+	}
+	if late := sf.revoke(ctx, lease); late != nil {
+		err = fmt.Errorf("%w; its lease fades by itself: %w", err, late)
+	}
+	return kv.Record{}, err
+}
