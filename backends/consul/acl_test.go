@@ -6,11 +6,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,9 +87,13 @@ func as(t *testing.T, root *api.Client, addr, rules string) (*api.Client, string
 }
 
 func TestADeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T) {
+	inEachForm(t, aDeniedCallIsUnknownAndKeepsTheTokenSecret)
+}
+
+func aDeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T, opts *consulkv.Options) {
 	addr := startGuarded(t)
 	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
-	trusted := consulkv.New(root, options)
+	trusted := consulkv.New(root, opts)
 	name := newName()
 	var rec kv.Record
 	eventually(t, func() (err error) {
@@ -104,7 +110,7 @@ func TestADeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			client, secret := as(t, root, addr, rules)
-			s := consulkv.New(client, options)
+			s := consulkv.New(client, opts)
 			next := rec
 			next.Value = "changed"
 			other := newName()
@@ -129,7 +135,7 @@ func TestADeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T) {
 			}
 			for op, err := range errs {
 				unknown(t, err)
-				require.Regexp(t, "403|Permission denied", err.Error(), op)
+				require.Regexp(t, "(?i)403|permission denied", err.Error(), op)
 				require.NotContains(t, err.Error(), secret, op)
 				require.NotContains(t, err.Error(), rootToken, op)
 			}
@@ -149,28 +155,58 @@ func TestADeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T) {
 func TestTheDocumentedPermissionsSuffice(t *testing.T) {
 	addr := startGuarded(t)
 	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
-	var s kv.Store
 	eventually(t, func() error {
 		_, err := root.Agent().Self()
 		return err
 	})
 	client, _ := as(t, root, addr, `key_prefix "elections/" { policy = "write" } session_prefix "" { policy = "write" }`)
-	s = consulkv.New(client, &consulkv.Options{Prefix: "elections/", MinTTL: ttl})
-	name, heirs := newName(), newName()
-	var rec kv.Record
-	eventually(t, func() (err error) {
-		rec, err = s.Create(t.Context(), name, signed("v", time.Minute))
+	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
+		s := consulkv.New(client, &consulkv.Options{Prefix: "elections/", MinTTL: ttl, Plain: opts.Plain})
+		name, heirs := newName(), newName()
+		var rec kv.Record
+		eventually(t, func() (err error) {
+			rec, err = s.Create(t.Context(), name, signed("v", time.Minute))
+			return err
+		})
+		heir := create(t, s, heirs, signed("heir", time.Minute))
+		_, err := s.Refresh(t.Context(), name, rec)
+		require.NoError(t, err)
+		rec, err = s.Swap(t.Context(), name, rec, heir)
+		require.NoError(t, err)
+		require.True(t, write(t, s, client, name, rec, "elections/"+newName(), "guarded"))
+		require.NoError(t, s.Delete(t.Context(), name, rec))
+		require.NoError(t, s.Delete(t.Context(), heirs, heir))
+		for _, err := range s.Watch(t.Context(), name) {
+			require.ErrorIs(t, err, kv.ErrVacant)
+			break
+		}
+	})
+}
+
+// A policy for the old lock's key alone is what a migration may find.
+func TestAPlainValueNeedsItsCompanionsKeyToo(t *testing.T) {
+	addr := startGuarded(t)
+	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	eventually(t, func() error {
+		_, err := root.Agent().Self()
 		return err
 	})
-	heir := create(t, s, heirs, signed("heir", time.Minute))
-	_, err := s.Refresh(t.Context(), name, rec)
-	require.NoError(t, err)
-	rec, err = s.Swap(t.Context(), name, rec, heir)
-	require.NoError(t, err)
-	require.NoError(t, s.Delete(t.Context(), name, rec))
-	require.NoError(t, s.Delete(t.Context(), heirs, heir))
-	for _, err := range s.Watch(t.Context(), name) {
-		require.ErrorIs(t, err, kv.ErrVacant)
-		break
+	name := newName()
+	for _, rules := range []string{"", `key "` + companion(name) + `" { policy = "read" } `} {
+		client, _ := as(t, root, addr, rules+`key "`+name+`" { policy = "write" } session_prefix "" { policy = "write" }`)
+		s := consulkv.New(client, plain)
+		var err error
+		eventually(t, func() error { // until the servers know the policy
+			_, err = s.Create(t.Context(), name, signed("v", time.Minute))
+			if err != nil && strings.Contains(err.Error(), "ermission denied") {
+				return nil
+			}
+			return fmt.Errorf("want a denial, not %w", err)
+		})
+		unknown(t, err)
+		if rules == "" {
+			require.ErrorContains(t, err, companion(name))
+		}
+		require.Zero(t, sessions(t, root, name))
 	}
 }

@@ -5,8 +5,10 @@ package consulkv_test
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,8 +26,18 @@ import (
 // ttl is the shortest TTL that testenv's servers grant.
 const ttl = time.Second
 
-// options fit testenv's servers.
-var options = &consulkv.Options{MinTTL: ttl}
+// options fit testenv's servers, and so do those for plain values.
+var (
+	options = &consulkv.Options{MinTTL: ttl}
+	plain   = &consulkv.Options{MinTTL: ttl, Plain: true}
+)
+
+// inEachForm runs f for records as text and for plain values.
+func inEachForm(t *testing.T, f func(t *testing.T, opts *consulkv.Options)) {
+	t.Helper()
+	t.Run("as text", func(t *testing.T) { f(t, options) })
+	t.Run("plain", func(t *testing.T) { f(t, plain) })
+}
 
 // A wire is what a client sends its requests through.
 type wire struct {
@@ -35,7 +47,7 @@ type wire struct {
 	lax   atomic.Int64  // reads of keys that were not in consistent mode
 
 	mu     sync.Mutex
-	before func(*http.Request) // runs before the next transaction is sent
+	before func(*http.Request) // runs before the next transaction that writes is sent
 }
 
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -43,10 +55,12 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if w.total != nil {
 		w.total.Add(1)
 	}
-	if req.Method == http.MethodGet && !req.URL.Query().Has("consistent") {
+	transaction := req.URL.Path == "/v1/txn"
+	reads := req.Method == http.MethodGet || transaction && onlyReads(req)
+	if reads && !req.URL.Query().Has("consistent") {
 		w.lax.Add(1)
 	}
-	if req.URL.Path == "/v1/txn" {
+	if transaction && !reads {
 		w.mu.Lock()
 		before := w.before
 		w.before = nil
@@ -58,7 +72,22 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.next.RoundTrip(req)
 }
 
-// beforeTxn makes f run once, right before the next transaction is sent.
+// onlyReads reports whether a transaction has nothing but reads.
+func onlyReads(req *http.Request) bool {
+	body, err := req.GetBody()
+	if err != nil {
+		return false
+	}
+	defer body.Close()
+	var ops api.TxnOps
+	if err := json.NewDecoder(body).Decode(&ops); err != nil {
+		return false
+	}
+	return !slices.ContainsFunc(ops, func(op *api.TxnOp) bool { return op.KV.Verb != api.KVGetOrEmpty })
+}
+
+// beforeTxn makes f run once, right before the next transaction that writes is
+// sent.
 func (w *wire) beforeTxn(f func(*http.Request)) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -149,8 +178,13 @@ func dialEach(addrs []string) (open func(testing.TB) *api.Client, count func() i
 // open returns a store on the shared server, with the client beneath it.
 func open(t testing.TB) (kv.Store, *api.Client, *wire) {
 	t.Helper()
+	return openAs(t, options)
+}
+
+func openAs(t testing.TB, opts *consulkv.Options) (*consulkv.Store, *api.Client, *wire) {
+	t.Helper()
 	client, requests := dialCounted(t, testenv.Consul(t), nil)
-	return consulkv.New(client, options), client, requests
+	return consulkv.New(client, opts), client, requests
 }
 
 // sessions returns how many sessions were made for the records of a safe and

@@ -12,17 +12,25 @@ import (
 )
 
 func TestAStoreOnOneServerKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(t, testenv.Consul(t)))
+	kvtest.Run(t, backend(t, options, testenv.Consul(t)))
 }
 
 func TestAStoreOnAClusterKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(t, testenv.StartConsulCluster(t).Addrs()...))
+	kvtest.Run(t, backend(t, options, testenv.StartConsulCluster(t).Addrs()...))
+}
+
+func TestAStoreOfPlainValuesKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, backend(t, plain, testenv.Consul(t)))
+}
+
+func TestAStoreOfPlainValuesOnAClusterKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, backend(t, plain, testenv.StartConsulCluster(t).Addrs()...))
 }
 
 // backend opens its clients at the addresses in turn.
-func backend(t *testing.T, addrs ...string) kvtest.Backend {
+func backend(t *testing.T, opts *consulkv.Options, addrs ...string) kvtest.Backend {
 	open, count := dialEach(addrs)
 	others := operator{dial(t, addrs[0])}
-	store := func(t testing.TB) kv.Store { return consulkv.New(open(t), options) }
+	store := func(t testing.TB) kv.Store { return consulkv.New(open(t), opts) }
 	return kvtest.Backend{Open: store, TTL: ttl, Put: others.put, Remove: others.remove, Requests: count}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/electkv/election/kv"
 )
@@ -16,8 +17,8 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 	if err != nil {
 		return kv.Record{}, err
 	}
-	rec = kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl}
-	text, err := encode(rec)
+	rec = kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: ttl}
+	content, err := s.encode(rec)
 	if err != nil {
 		return kv.Record{}, err
 	}
@@ -32,7 +33,7 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 	if err != nil {
 		return kv.Record{}, err
 	}
-	return s.claim(ctx, key, seen, rec, text)
+	return s.claim(ctx, key, seen, rec, content)
 }
 
 // claim locks the vacant safe. When its Txn was refused because somebody else
@@ -42,9 +43,9 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 // Nobody else knows the session. If it holds the key although the Txn was
 // refused, something on the way has sent the Txn twice, and the first one was
 // carried out.
-func (s *Store) claim(ctx context.Context, key string, seen entry, rec kv.Record, text string) (kv.Record, error) {
+func (s *Store) claim(ctx context.Context, key string, seen entry, rec kv.Record, content text) (kv.Record, error) {
 	for {
-		index, err := s.apply(ctx, key, unchanged(key, seen), lock(key, text, rec.Lease))
+		index, err := s.apply(ctx, key, slices.Concat(s.unchanged(key, seen), s.lock(key, content, rec.Lease)))
 		var no *refusal
 		switch {
 		case err == nil:
@@ -61,11 +62,11 @@ func (s *Store) claim(ctx context.Context, key string, seen entry, rec kv.Record
 		switch {
 		case lookErr != nil:
 			return kv.Record{}, lookErr
-		case now.session == rec.Lease:
+		case now.session == rec.Lease && !now.rec.Foreign:
 			return now.rec, nil
 		case !now.vacant():
 			return kv.Record{}, s.giveBack(ctx, rec.Lease, kv.ErrHeld)
-		case now.index == seen.index:
+		case now.version == seen.version:
 			return kv.Record{}, s.giveBack(ctx, rec.Lease, err)
 		}
 		seen = now

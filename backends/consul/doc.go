@@ -37,10 +37,11 @@
 // # Records
 //
 // A safe is the key with the prefix and the name, as api.Lock and "consul lock"
-// use it: locked by a session, with the lock flags 0x2ddccbc058a50c18. Its value
-// is the text form of package kv. It is vacant if there is no such key, or if
-// it has the lock flags and no session. Owners leave the key in place, as those
-// programs do, with an empty value; vacant keys may be deleted at any time.
+// use it (the latter at ".lock" under the prefix that it is given): locked by a
+// session, with the lock flags 0x2ddccbc058a50c18. Its value is the text form of
+// package kv. It is vacant if there is no such key, or if it has the lock flags
+// and no session. Owners leave the key in place, as those programs do, with an
+// empty value; vacant keys may be deleted at any time.
 //
 // api.Lock and this package exclude each other on one key. A locked key with
 // another value is reported as foreign, and so is any key with other flags,
@@ -67,17 +68,42 @@
 //
 // A name is refused if its key would not arrive as it is: one that is longer
 // than 4 KiB, has a slash at the front, "//", "." or ".." between slashes, or
-// anything but printable UTF-8. A text may have 320 KiB, which limits values to
-// about 300 KiB, or 240 KiB if they are no UTF-8; in a hand-over that is for both
-// texts together.
+// anything but printable UTF-8; and if it ends in ".election", as the companions
+// of plain values do.
+// A text may have 320 KiB, which limits a value and its note together to about
+// 300 KiB, or 240 KiB if the value is no UTF-8 and not plain; in a hand-over that
+// is for both texts together.
+//
+// With [Options].Plain a safe is two keys instead of the one, for programs that
+// read the value where the holder of an api.Lock has put it: the key has the
+// value and nothing else, and its companion, the key with ".election" at the end,
+// has the record without the value. As with api.Lock, a value is a leader's only
+// while a session holds the key: one that expires leaves it there.
+//
+// Each transaction of this package writes both keys, and one session holds both.
+// So a companion proves that the key is a record of this library by having the
+// same session and the same ModifyIndex: one transaction wrote both, and nobody
+// has written or deleted either since. Any other key that is locked, by an
+// api.Lock say, is foreign. Whether somebody holds the safe, the key alone tells.
+//
+// An owner whose companion is written over or deleted finds its record lost at
+// the next refresh. Watches wait for changes of the key: they see that when they
+// next look, or when the session has ended.
+//
+// What an old record leaves at the companion of a vacant key, the next one
+// replaces. Somebody else's text there, locked or without the lock flags, is not
+// touched: the safe is reported as foreign until it is gone, which a watch sees
+// when it next looks.
 //
 // # Requirements
 //
 // Consul 1.14, which is tested, or later. Namespaces and partitions of Consul
 // Enterprise have not been tried.
 //
-// An ACL token needs key:read and key:write for the keys and session:write for
-// the agent's node. A hand-over writes the heir's own key too.
+// An ACL token needs key:read and key:write for the keys, for their companions if
+// values are plain, and session:write for the agent's node; where there is a
+// succession, or requests are heeded, also for the keys with ":heir" and ":request"
+// at the end. A hand-over writes the heir's own keys too.
 //
 // TLS and authentication are those of the api.Client. Its http.Client must have
 // no Timeout below 75 s, or watches end with it.
@@ -94,7 +120,8 @@
 //   - Watch: one blocking query at a time. An unchanged safe costs one request
 //     each minute ([Options].Backstop), or each two TTLs of a live record if
 //     that is less, but at least 10 s. A refresh wakes nobody. At a key that is
-//     written all the time, a watch sends four requests a second.
+//     written all the time, a watch sends four requests a second. Plain values
+//     cost one more read each time it looks.
 //
 // Over HTTP/1.1 each watch holds a connection. An agent takes 200 from one
 // address by default and answers 429 to the others: raise

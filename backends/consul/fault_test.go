@@ -91,22 +91,29 @@ func TestACreateWhoseReplyIsLostIsUnknownAndItsRecordIsThere(t *testing.T) {
 
 // twice sends the next transaction two times, as a proxy may.
 func twice(t *testing.T, w *wire) {
-	w.beforeTxn(func(req *http.Request) {
-		again := req.Clone(req.Context())
-		var err error
-		again.Body, err = req.GetBody()
-		require.NoError(t, err)
-		answer, err := w.next.RoundTrip(again)
-		require.NoError(t, err)
-		_, err = io.Copy(io.Discard, answer.Body)
-		require.NoError(t, err)
-		require.NoError(t, answer.Body.Close())
-		require.Equal(t, http.StatusOK, answer.StatusCode)
-	})
+	w.beforeTxn(func(req *http.Request) { ahead(t, w, req) })
+}
+
+// ahead carries a request out, besides the one that is going to be sent.
+func ahead(t *testing.T, w *wire, req *http.Request) {
+	again := req.Clone(req.Context())
+	var err error
+	again.Body, err = req.GetBody()
+	require.NoError(t, err)
+	answer, err := w.next.RoundTrip(again)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, answer.Body)
+	require.NoError(t, err)
+	require.NoError(t, answer.Body.Close())
+	require.Equal(t, http.StatusOK, answer.StatusCode)
 }
 
 func TestARecordThatWasCreatedTwiceIsCreated(t *testing.T) {
-	s, client, requests := open(t)
+	inEachForm(t, aRecordThatWasCreatedTwiceIsCreated)
+}
+
+func aRecordThatWasCreatedTwiceIsCreated(t *testing.T, opts *consulkv.Options) {
+	s, client, requests := openAs(t, opts)
 	name := newName()
 	twice(t, requests)
 	rec := create(t, s, name, signed("v", time.Minute))

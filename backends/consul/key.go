@@ -26,6 +26,9 @@ func checkKey(key string) error {
 		return fmt.Errorf("key %q is no UTF-8: %w", key, kv.ErrInvalid)
 	case strings.ContainsFunc(key, unprintable):
 		return fmt.Errorf("key %q: Consul takes printable characters only: %w", key, kv.ErrInvalid)
+	case strings.HasSuffix(key, companionSuffix):
+		return fmt.Errorf("key %q: a key with %q at the end belongs to the safe without it: want another name: %w",
+			key, companionSuffix, kv.ErrInvalid)
 	case strings.HasPrefix(key, "/"):
 		return fmt.Errorf("key %q: Consul takes no slash at the front: %w", key, kv.ErrInvalid)
 	case path.Clean("/"+key) != "/"+strings.TrimSuffix(key, "/"):

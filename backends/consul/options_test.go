@@ -3,12 +3,14 @@
 package consulkv_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/consul/api"
 	"github.com/stretchr/testify/require"
 
+	"github.com/electkv/election"
 	"github.com/electkv/election/backends/consul"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
@@ -119,4 +121,35 @@ func TestAFailedCheckDoesNotLetAnotherInBeforeTheTTLHasPassed(t *testing.T) {
 
 	_, err = s.Lifetime(2 * time.Minute)
 	require.ErrorIs(t, err, kv.ErrInvalid, "no lock-delay is that long")
+}
+
+func TestAStoreWithoutAClientIsRefusedAtOnce(t *testing.T) {
+	store := consulkv.New(nil, nil)
+	_, err := election.New(store, "jobs", nil)
+	require.ErrorIs(t, err, kv.ErrInvalid)
+	require.ErrorContains(t, err, "client is nil")
+	_, err = store.Get(t.Context(), "jobs")
+	require.ErrorIs(t, err, kv.ErrInvalid)
+}
+
+func TestANoteCountsIntoTheSizeOfARecord(t *testing.T) {
+	for _, opts := range []*consulkv.Options{options, plain} {
+		s, _, _ := openAs(t, opts)
+		half := strings.Repeat("x", 200<<10)
+		name := newName()
+		large := signed(half, time.Minute)
+		large.Note = half
+		_, err := s.Create(t.Context(), name, large)
+		require.ErrorIs(t, err, kv.ErrInvalid)
+		require.ErrorContains(t, err, "with its value and note: want up to 327680")
+		large.Note = ""
+		rec := create(t, s, name, large)
+		for _, next := range []kv.Record{rec, signed(half, time.Minute)} {
+			next.Note = half
+			_, err = s.Swap(t.Context(), name, rec, next)
+			require.ErrorIs(t, err, kv.ErrInvalid)
+			require.ErrorContains(t, err, "with its value and note: want up to 327680")
+		}
+		require.NoError(t, s.Delete(t.Context(), name, rec))
+	}
 }

@@ -3,6 +3,7 @@ package consulkv
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/electkv/election/kv"
 )
@@ -30,12 +31,12 @@ func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
-	for tried := uint64(0); ; {
+	for tried := (version{}); ; {
 		now, err := s.find(ctx, key, rec)
 		if err != nil {
 			return err
 		}
-		_, err = s.apply(ctx, key, unchanged(key, now), unlock(key, now.session))
+		_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, now.session)))
 		var no *refusal
 		switch {
 		case err == nil && now.shared:
@@ -43,9 +44,9 @@ func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
 			return nil
 		case err == nil:
 			return s.destroy(ctx, now.session)
-		case !errors.As(err, &no) || now.index == tried:
+		case !errors.As(err, &no) || now.version == tried:
 			return err
 		}
-		tried = now.index
+		tried = now.version
 	}
 }

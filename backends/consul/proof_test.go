@@ -165,17 +165,19 @@ func TestAValueChangeOnTheWayDoesNotStopADelete(t *testing.T) {
 // In its default mode a leader that was replaced without knowing it yet answers
 // from what it has.
 func TestEveryReadIsConsistent(t *testing.T) {
-	s, _, requests := open(t)
-	name := newName()
-	rec := create(t, s, name, signed("v", time.Minute))
-	for range s.Watch(t.Context(), name) {
-		break
+	for _, opts := range []*consulkv.Options{options, plain} {
+		s, _, requests := openAs(t, opts)
+		name := newName()
+		rec := create(t, s, name, signed("v", time.Minute))
+		for range s.Watch(t.Context(), name) {
+			break
+		}
+		_, err := s.Refresh(t.Context(), name, rec)
+		require.NoError(t, err)
+		rec, err = s.Swap(t.Context(), name, rec, create(t, s, newName(), signed("heir", time.Minute)))
+		require.NoError(t, err)
+		require.NoError(t, s.Delete(t.Context(), name, rec))
+		require.Zero(t, requests.lax.Load())
+		require.Positive(t, requests.count.Load())
 	}
-	_, err := s.Refresh(t.Context(), name, rec)
-	require.NoError(t, err)
-	rec, err = s.Swap(t.Context(), name, rec, create(t, s, newName(), signed("heir", time.Minute)))
-	require.NoError(t, err)
-	require.NoError(t, s.Delete(t.Context(), name, rec))
-	require.Zero(t, requests.lax.Load())
-	require.Positive(t, requests.count.Load())
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// An entry is what a key holds, if anything.
+// An entry is what a safe's key holds, if anything. With plain values it is what
+// the key and its companion hold together.
 type entry struct {
 	rec     kv.Record // zero if the safe is vacant
-	index   uint64    // the key's ModifyIndex, 0 if there is no such key
-	session string    // holds the key, if not empty
+	version version
+	session string // holds the key, if not empty
 
 	// shared means that the session backs, or has backed, another record too.
 	// The text of such a record has a revision of its own, and the text of every
@@ -23,33 +24,48 @@ type entry struct {
 	shared bool
 }
 
+// A version tells whether a safe's keys have changed: the ModifyIndex of each, 0
+// if there is no such key. Without plain values there is no companion.
+type version struct{ key, companion uint64 }
+
 // decode returns what pair holds, which is nil if there is no such key.
 //
 // The lock flags make a key a lock; a lock without a session is open, whatever
 // value its last owner left there.
 func decode(pair *api.KVPair) entry {
-	if pair == nil {
+	switch {
+	case pair == nil:
 		return entry{}
+	case pair.Flags != api.LockFlagValue:
+		return foreign(pair)
+	case pair.Session == "":
+		return entry{version: version{key: pair.ModifyIndex}}
 	}
-	e := entry{index: pair.ModifyIndex, session: pair.Session}
-	switch lock := pair.Flags == api.LockFlagValue; {
-	case lock && pair.Session == "":
-		return e
-	case lock:
-		e.rec = kv.Decode(string(pair.Value))
-	default:
-		e.rec = kv.Record{Value: string(pair.Value), Foreign: true}
+	rec := kv.Decode(string(pair.Value))
+	if rec.Foreign {
+		return foreign(pair)
 	}
-	e.shared = !e.rec.Foreign && e.rec.Revision != 0
-	e.rec.Lease = pair.Session
-	e.rec.Permanent = pair.Session == ""
-	if !e.shared {
-		e.rec.Revision = e.index
+	shared := rec.Revision != 0
+	if !shared {
+		rec.Revision = pair.ModifyIndex
 	}
-	if e.rec.Token == 0 && !e.rec.Foreign {
-		e.rec.Token = e.index
+	if rec.Token == 0 {
+		rec.Token = pair.ModifyIndex
 	}
-	return e
+	rec.Lease = pair.Session
+	return entry{rec: rec, version: version{key: pair.ModifyIndex}, session: pair.Session, shared: shared}
+}
+
+// foreign returns the entry of a key that somebody else has written.
+func foreign(pair *api.KVPair) entry {
+	return entry{
+		rec: kv.Record{
+			Value: string(pair.Value), Revision: pair.ModifyIndex, Lease: pair.Session,
+			Foreign: true, Permanent: pair.Session == "",
+		},
+		version: version{key: pair.ModifyIndex},
+		session: pair.Session,
+	}
 }
 
 func (e entry) vacant() bool { return e.rec == kv.Record{} }
@@ -62,11 +78,15 @@ func (e entry) vacancy() error {
 	return nil
 }
 
-// revised returns the revision that the text of rec's next state has: none, or
-// the next one if rec is marked as shared. Each write takes at least one index,
-// so that counting never overtakes the indexes of later writes.
-func (e entry) revised() uint64 {
-	if e.shared {
+// revised returns the revision that the text of the next state has, with that note:
+// none, or the next one if rec is marked as shared. Each write takes at least one
+// index, so that counting never overtakes the indexes of later writes.
+//
+// What has a note belongs to an election with an heir, whose session may come to
+// back the leader's record too. It is marked with the first write that can count, so
+// that a hand-over need not rewrite the heir's own record and wake all who watch it.
+func (e entry) revised(note string) uint64 {
+	if e.shared || note != "" {
 		return e.rec.Revision + 1
 	}
 	return 0
@@ -75,8 +95,11 @@ func (e entry) revised() uint64 {
 // look reads the key, linearizably: the leader asks a majority of the servers
 // whether it still leads, after the request has come in.
 func (s *Store) look(ctx context.Context, key string) (entry, error) {
-	query := &api.QueryOptions{RequireConsistent: true}
-	pair, _, err := s.client.KV().Get(key, query.WithContext(ctx))
+	query := (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx)
+	if s.opts.Plain {
+		return s.lookAtBoth(key, query)
+	}
+	pair, _, err := s.client.KV().Get(key, query)
 	return decode(pair), err
 }
 
@@ -94,16 +117,28 @@ func (s *Store) find(ctx context.Context, key string, rec kv.Record) (entry, err
 // the text in base64 and the keys around it.
 const longestText = 320 << 10
 
+// A text is what a record's key holds, and its companion if values are plain.
+type text struct{ key, companion string }
+
+func (t text) size() int { return len(t.key) + len(t.companion) }
+
 // encode returns the text of a record. The text of a new signature has no token
 // yet: it is the index that the write of the text will have.
-func encode(rec kv.Record) (string, error) {
-	text := kv.Encode(rec)
-	return text, checkText(len(text))
+func (s *Store) encode(rec kv.Record) (text, error) {
+	t := text{key: kv.Encode(rec)}
+	if s.opts.Plain {
+		t.key, rec.Value = rec.Value, ""
+		t.companion = kv.Encode(rec)
+	}
+	if !utf8.ValidString(rec.Note) {
+		return text{}, fmt.Errorf("note %.80q is no UTF-8: %w", rec.Note, kv.ErrInvalid)
+	}
+	return t, checkText(t.size())
 }
 
 func checkText(n int) error {
 	if n > longestText {
-		return fmt.Errorf("a record of %d bytes: want up to %d: %w", n, longestText, kv.ErrInvalid)
+		return fmt.Errorf("a record of %d bytes, with its value and note: want up to %d: %w", n, longestText, kv.ErrInvalid)
 	}
 	return nil
 }

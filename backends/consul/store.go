@@ -37,6 +37,13 @@ type Options struct {
 	NodeChecks    []string
 	ServiceChecks []api.ServiceCheck
 
+	// Plain publishes values as they are: the safe's key has the bare value, for
+	// programs that read it there, and the key with ".election" at the end has
+	// the record. It should be the same for all candidates of an election; to
+	// one that has another setting the others' records are foreign, so that it
+	// waits.
+	Plain bool
+
 	// Backstop is the longest time after which a watch of an unchanged safe
 	// reads its key again, in case its connection has died without a sign. Zero
 	// means one minute. A watch of a live record looks again after twice the
@@ -87,11 +94,14 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 
 // Swap implements [kv.Store]: a read that tells whether the safe holds old, and
 // one Txn on condition that the key's ModifyIndex is still the one read. To
-// publish, the Txn locks the key once more with the session that holds it. To
-// hand over, it unlocks the key for the old session and locks it with the
-// heir's, which was renewed before, or with a new one.
+// publish, the Txn locks the key once more with the session that holds it, unless
+// value and note are there already: then the read is all. To hand over, it unlocks the
+// key for the old session and locks it with the heir's, which was renewed before,
+// or with a new one.
 //
-// The session that backed old is left to expire.
+// The session that backed old is left to expire. With another signature it backs
+// nothing in this safe: next.Lease must be another, or the error is
+// [kv.ErrInvalid].
 func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	key, err := s.open(ctx, name)
 	if err == nil {
@@ -160,16 +170,24 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 // sessions anew. The lock-delay follows.
 func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	granted, err := s.grantable(ttl)
+	if s.client == nil {
+		err = errNoClient
+	}
 	if err != nil {
 		return kv.Lifetime{}, fmt.Errorf("consulkv: lifetime: %w", err)
 	}
 	return kv.Lifetime{Min: granted, Max: 2*granted + s.lockDelay(granted) + expiryLag}, nil
 }
 
+var errNoClient = fmt.Errorf("client is nil: %w", kv.ErrInvalid)
+
 // open begins every operation. It returns the safe's key.
 func (s *Store) open(ctx context.Context, name string) (string, error) {
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
+	}
+	if s.client == nil {
+		return "", errNoClient
 	}
 	if name == "" {
 		return "", fmt.Errorf("a safe needs a name: %w", kv.ErrInvalid)

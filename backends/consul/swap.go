@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/hashicorp/consul/api"
 
@@ -30,24 +31,31 @@ func (s *Store) swap(ctx context.Context, key string, old, next kv.Record) (kv.R
 	case now.rec.Revision != old.Revision:
 		return kv.Record{}, kv.ErrStale
 	case publishing:
-		return s.publish(ctx, key, now, next.Value)
+		return s.publish(ctx, key, now, next)
 	case next.Lease == "":
 		return s.takeOver(ctx, key, now, next)
 	case next.Lease == now.session:
-		return s.signAnew(ctx, key, now, next)
+		// Guard, which knows an owner by its session, would not tell the two apart.
+		return kv.Record{}, fmt.Errorf("session %s has another signature in this safe: want another session: %w",
+			next.Lease, kv.ErrInvalid)
 	}
 	return s.handOver(ctx, key, now, next)
 }
 
-// publish changes the value. The token is written out from now on.
-func (s *Store) publish(ctx context.Context, key string, now entry, value string) (kv.Record, error) {
+// publish changes value and note. The token is written out from now on. To write
+// the same text again would not change the key: where both are there already,
+// there is nothing to do.
+func (s *Store) publish(ctx context.Context, key string, now entry, next kv.Record) (kv.Record, error) {
+	if now.rec.Value == next.Value && now.rec.Note == next.Note {
+		return now.rec, nil
+	}
 	rec := now.rec
-	rec.Value, rec.Revision = value, now.revised()
-	text, err := encode(rec)
+	rec.Value, rec.Note, rec.Revision = next.Value, next.Note, now.revised(next.Note)
+	content, err := s.encode(rec)
 	if err != nil {
 		return kv.Record{}, err
 	}
-	return s.put(ctx, key, now, rec, lock(key, text, now.session))
+	return s.put(ctx, key, now, rec, s.stir(key, now, content), s.lock(key, content, now.session))
 }
 
 // takeOver replaces the record by one with a session of its own.
@@ -56,8 +64,11 @@ func (s *Store) takeOver(ctx context.Context, key string, now entry, next kv.Rec
 	if err != nil {
 		return kv.Record{}, err
 	}
-	rec := kv.Record{Signature: next.Signature, Value: next.Value, TTL: ttl}
-	text, err := encode(rec)
+	rec := kv.Record{Signature: next.Signature, Value: next.Value, Note: next.Note, TTL: ttl}
+	if rec.Note != "" {
+		rec.Revision = now.revised(rec.Note)
+	}
+	content, err := s.encode(rec)
 	if err != nil {
 		return kv.Record{}, err
 	}
@@ -65,7 +76,7 @@ func (s *Store) takeOver(ctx context.Context, key string, now entry, next kv.Rec
 	if err != nil {
 		return kv.Record{}, err
 	}
-	done, err := s.put(ctx, key, now, rec, unlock(key, now.session), lock(key, text, rec.Lease))
+	done, err := s.put(ctx, key, now, rec, s.unlock(key, now.session), s.lock(key, content, rec.Lease))
 	var no *refusal
 	if !errors.Is(err, kv.ErrStale) && !errors.As(err, &no) {
 		return done, err
@@ -74,28 +85,10 @@ func (s *Store) takeOver(ctx context.Context, key string, now entry, next kv.Rec
 	switch {
 	case lookErr != nil:
 		return kv.Record{}, lookErr
-	case after.session == rec.Lease: // as in claim
+	case after.session == rec.Lease && !after.rec.Foreign: // as in claim
 		return after.rec, nil
 	}
 	return kv.Record{}, s.giveBack(ctx, rec.Lease, err)
-}
-
-// signAnew replaces the record by one with another signature that the same
-// session backs.
-func (s *Store) signAnew(ctx context.Context, key string, now entry, next kv.Record) (kv.Record, error) {
-	renewed, err := s.renewFor(ctx, next)
-	if err != nil {
-		return kv.Record{}, err
-	}
-	rec := kv.Record{
-		Signature: next.Signature, Value: next.Value, TTL: renewed.ttl,
-		Lease: next.Lease, Revision: now.revised(),
-	}
-	text, err := encode(rec)
-	if err != nil {
-		return kv.Record{}, err
-	}
-	return s.put(ctx, key, now, rec, lock(key, text, rec.Lease))
 }
 
 // handOver replaces the record by one that the session of the heir's own record
@@ -110,42 +103,52 @@ func (s *Store) handOver(ctx context.Context, key string, now entry, next kv.Rec
 		return kv.Record{}, err
 	}
 	rec := kv.Record{
-		Signature: next.Signature, Value: next.Value, TTL: renewed.ttl,
+		Signature: next.Signature, Value: next.Value, Note: next.Note, TTL: renewed.ttl,
 		Lease: next.Lease, Revision: now.rec.Revision + 1,
 	}
-	text, err := encode(rec)
+	content, err := s.encode(rec)
 	if err != nil {
 		return kv.Record{}, err
 	}
 	var refused error
-	for tried := uint64(0); ; {
+	for tried := (version{}); ; {
 		heir, err := s.look(ctx, renewed.home)
 		switch {
 		case err != nil:
 			return kv.Record{}, err
 		case heir.session != next.Lease || heir.rec.Foreign:
 			return kv.Record{}, fmt.Errorf("the heir's own record, at %q, is gone: %w", renewed.home, kv.ErrStale)
-		case heir.index == tried:
+		case heir.version == tried:
 			return kv.Record{}, refused
 		}
-		ops := []*api.KVTxnOp{
-			unlock(key, now.session),
-			lock(key, text, next.Lease),
-			unchanged(renewed.home, heir),
+		mark, err := s.mark(renewed.home, heir, content)
+		if err != nil {
+			return kv.Record{}, err
 		}
-		if !heir.shared {
-			own := kv.Encode(heir.rec)
-			if err := checkText(len(text) + len(own)); err != nil {
-				return kv.Record{}, fmt.Errorf("together with the heir's own: %w", err)
-			}
-			ops = append(ops, lock(renewed.home, own, next.Lease))
-		}
-		done, err := s.put(ctx, key, now, rec, ops...)
+		done, err := s.put(ctx, key, now, rec, s.unlock(key, now.session), s.lock(key, content, next.Lease), mark)
 		if _, refusing := errors.AsType[*refusal](err); !refusing {
 			return done, err
 		}
-		tried, refused = heir.index, err
+		tried, refused = heir.version, err
 	}
+}
+
+// mark makes sure that the text of the heir's own record has a mark, on condition
+// that the record is still as it was read. What is handed over goes into the
+// same Txn.
+func (s *Store) mark(home string, heir entry, handed text) ([]*api.KVTxnOp, error) {
+	ops := s.unchanged(home, heir)
+	if heir.shared {
+		return ops, nil
+	}
+	own, err := s.encode(heir.rec)
+	if err == nil {
+		err = checkText(own.size() + handed.size())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("together with the heir's own: %w", err)
+	}
+	return slices.Concat(ops, s.unlock(home, heir.session), s.lock(home, own, heir.session)), nil
 }
 
 // renewFor renews the lease that is to back next.
@@ -166,8 +169,8 @@ func (s *Store) renewFor(ctx context.Context, next kv.Record) (renewal, error) {
 // put applies ops, which make rec of what the key held when it was seen. It
 // returns [kv.ErrStale] if the key has changed, as it does too when the session
 // that holds it ends, and a [*refusal] if the reason lies elsewhere.
-func (s *Store) put(ctx context.Context, key string, seen entry, rec kv.Record, ops ...*api.KVTxnOp) (kv.Record, error) {
-	index, err := s.apply(ctx, key, append([]*api.KVTxnOp{unchanged(key, seen)}, ops...)...)
+func (s *Store) put(ctx context.Context, key string, seen entry, rec kv.Record, ops ...[]*api.KVTxnOp) (kv.Record, error) {
+	index, err := s.apply(ctx, key, slices.Concat(s.unchanged(key, seen), slices.Concat(ops...)))
 	if err == nil {
 		if rec.Token == 0 {
 			rec.Token = index
@@ -184,7 +187,7 @@ func (s *Store) put(ctx context.Context, key string, seen entry, rec kv.Record, 
 	switch {
 	case lookErr != nil:
 		return kv.Record{}, lookErr
-	case now.index == seen.index:
+	case now.version == seen.version:
 		return kv.Record{}, err
 	}
 	return kv.Record{}, kv.ErrStale

@@ -30,9 +30,13 @@ func eventually(t *testing.T, f func() error) {
 }
 
 func TestTokensGrowAcrossEverythingThatCanHappenToAKey(t *testing.T) {
+	inEachForm(t, tokensGrowAcrossEverythingThatCanHappenToAKey)
+}
+
+func tokensGrowAcrossEverythingThatCanHappenToAKey(t *testing.T, opts *consulkv.Options) {
 	server := testenv.StartConsul(t)
 	client := dial(t, server.Addr())
-	s := consulkv.New(client, options)
+	s := consulkv.New(client, opts)
 	name := newName()
 	var rec kv.Record
 	publish := func() {

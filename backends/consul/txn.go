@@ -10,50 +10,99 @@ import (
 	"github.com/hashicorp/consul/api"
 )
 
-// unchanged is the condition that the key is still as it was read.
-func unchanged(key string, e entry) *api.KVTxnOp {
-	if e.index == 0 {
+// unchanged is the condition that the safe is still as it was read.
+func (s *Store) unchanged(key string, e entry) []*api.KVTxnOp {
+	ops := []*api.KVTxnOp{at(key, e.version.key)}
+	if s.opts.Plain {
+		ops = append(ops, at(companion(key), e.version.companion))
+	}
+	return ops
+}
+
+func at(key string, index uint64) *api.KVTxnOp {
+	if index == 0 {
 		return &api.KVTxnOp{Verb: api.KVCheckNotExists, Key: key}
 	}
-	return &api.KVTxnOp{Verb: api.KVCheckIndex, Key: key, Index: e.index}
+	return &api.KVTxnOp{Verb: api.KVCheckIndex, Key: key, Index: index}
 }
 
 // lock writes the text and makes the session hold the key. Consul refuses it if
 // another session does, but not if the key holds a value without a session: it
 // needs a condition beside it. Unlike a plain write it keeps the LockIndex.
-func lock(key, text, session string) *api.KVTxnOp {
+//
+// It has to change the key, or a companion would prove nothing: either another
+// value must come in, or the key must be unlocked or stirred before. The companion
+// is made anew, which changes it too, and takes it from whoever holds it.
+func (s *Store) lock(key string, t text, session string) []*api.KVTxnOp {
+	ops := []*api.KVTxnOp{hold(key, t.key, session)}
+	if s.opts.Plain {
+		ops = append(ops, remove(companion(key)), hold(companion(key), t.companion, session))
+	}
+	return ops
+}
+
+// stir writes another value first, if the key has the plain value already that
+// is to be written: what comes after it is a change then, which only the
+// companion tells. Nobody sees what a Txn has overwritten itself, and unlike an
+// unlock it keeps the LockIndex.
+func (s *Store) stir(key string, now entry, next text) []*api.KVTxnOp {
+	switch {
+	case !s.opts.Plain || now.rec.Value != next.key:
+		return nil
+	case next.key == "":
+		return []*api.KVTxnOp{hold(key, "-", now.session)}
+	}
+	return []*api.KVTxnOp{hold(key, "", now.session)}
+}
+
+func hold(key, value, session string) *api.KVTxnOp {
 	return &api.KVTxnOp{
-		Verb: api.KVLock, Key: key, Value: []byte(text),
+		Verb: api.KVLock, Key: key, Value: []byte(value),
 		Flags: api.LockFlagValue, Session: session,
 	}
 }
 
 // unlock opens the key, with an empty value, if the session holds it. The key
 // stays, as it does when a session expires.
-func unlock(key, session string) *api.KVTxnOp {
-	return &api.KVTxnOp{Verb: api.KVUnlock, Key: key, Flags: api.LockFlagValue, Session: session}
+func (s *Store) unlock(key, session string) []*api.KVTxnOp {
+	ops := []*api.KVTxnOp{{Verb: api.KVUnlock, Key: key, Flags: api.LockFlagValue, Session: session}}
+	if s.opts.Plain {
+		ops = append(ops, remove(companion(key)))
+	}
+	return ops
 }
+
+// remove deletes the key, if it is there.
+func remove(key string) *api.KVTxnOp { return &api.KVTxnOp{Verb: api.KVDelete, Key: key} }
 
 // apply carries out all operations or none, through Raft, and returns the
 // ModifyIndex of the last lock on key. A [*refusal] is definite: nothing
 // happened. After any other error it may have, or may still.
-func (s *Store) apply(ctx context.Context, key string, ops ...*api.KVTxnOp) (uint64, error) {
-	done, answer, _, err := s.client.KV().Txn(ops, (&api.QueryOptions{}).WithContext(ctx))
-	switch {
-	case err != nil:
+func (s *Store) apply(ctx context.Context, key string, ops []*api.KVTxnOp) (uint64, error) {
+	results, err := s.transact(ops, (&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
 		return 0, err
-	case !done && len(answer.Errors) > 0:
-		return 0, &refusal{answer.Errors}
-	case !done:
-		return 0, errors.New("the server rolled a transaction back and did not say why")
 	}
-	for _, result := range slices.Backward(answer.Results) {
+	for _, result := range slices.Backward(results) {
 		if result.Key == key {
 			return result.ModifyIndex, nil
 		}
 	}
 	// Results that the client's token may not read are left out.
 	return 0, fmt.Errorf("the server did not say what it wrote at %q: the client needs key:read", key)
+}
+
+func (s *Store) transact(ops []*api.KVTxnOp, query *api.QueryOptions) (api.KVPairs, error) {
+	done, answer, _, err := s.client.KV().Txn(ops, query)
+	switch {
+	case err != nil:
+		return nil, err
+	case !done && len(answer.Errors) > 0:
+		return nil, &refusal{answer.Errors}
+	case !done:
+		return nil, errors.New("the server rolled a transaction back and did not say why")
+	}
+	return answer.Results, nil
 }
 
 // A refusal says why the server rolled a Txn back. The reasons are text, so as

@@ -57,7 +57,8 @@ const answerSlack = 10 * time.Second
 
 // await is one blocking query: it returns what the key holds once its index is
 // above the given one, or after wait, or at once if the index is 0; and the
-// index that the query reached.
+// index that the query reached. It waits for a change of the key alone, which no
+// write of this package leaves out, and then reads the companion with it.
 func (s *Store) await(ctx context.Context, key string, index uint64, wait time.Duration) (entry, uint64, error) {
 	limit := answerSlack
 	if index > 0 { // a server waits up to a sixteenth longer, so that queries spread
@@ -67,9 +68,13 @@ func (s *Store) await(ctx context.Context, key string, index uint64, wait time.D
 	defer cancel()
 	query := &api.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: wait}
 	pair, meta, err := s.client.KV().Get(key, query.WithContext(bounded))
+	now := decode(pair)
+	if err == nil && s.opts.Plain {
+		now, err = s.look(bounded, key)
+	}
 	switch {
 	case err == nil:
-		return decode(pair), meta.LastIndex, nil
+		return now, meta.LastIndex, nil
 	case bounded.Err() != nil && ctx.Err() == nil:
 		return entry{}, 0, fmt.Errorf("no answer within %v", limit)
 	}
