@@ -7,6 +7,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	rediskv "github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/kv"
 )
 
 // dial returns a client of a server, or of a cluster of several.
@@ -55,4 +59,13 @@ func (o operator) put(t testing.TB, name, value string) {
 
 func (o operator) remove(t testing.TB, name string) {
 	require.NoError(t, o.client.Del(context.Background(), o.prefix+name).Err())
+}
+
+func TestAStoreWithoutAClientIsRefusedAtOnce(t *testing.T) {
+	store := rediskv.New(nil, nil)
+	_, err := election.New(store, "jobs", nil)
+	require.ErrorIs(t, err, kv.ErrInvalid)
+	require.ErrorContains(t, err, "client is nil")
+	_, err = store.Get(t.Context(), "jobs")
+	require.ErrorIs(t, err, kv.ErrInvalid)
 }

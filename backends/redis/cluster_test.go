@@ -40,25 +40,10 @@ func TestReadsAreOfThePrimaryWhereverTheClientReads(t *testing.T) {
 
 func TestARecordIsKeptWhileItsSlotMigrates(t *testing.T) {
 	t.Parallel() // it mostly waits
-	addrs := testenv.StartRedisCluster(t, 3, 0).Addrs()
-	b := newBench(t, addrs...)
-	cluster := b.other.(*redis.ClusterClient)
+	b := newBench(t, testenv.StartRedisCluster(t, 3, 0).Addrs()...)
 	name := b.name()
 	rec := b.create(name, time.Hour)
-	from, err := cluster.MasterForKey(b.ctx, name)
-	require.NoError(t, err)
-	elsewhere := slices.IndexFunc(addrs, func(addr string) bool { return addr != from.Options().Addr })
-	to := b.client(&redis.Options{Addr: addrs[elsewhere]})
-	slot := cluster.ClusterKeySlot(b.ctx, name).Val()
-	fromID, toID := from.Do(b.ctx, "cluster", "myid").Val(), to.Do(b.ctx, "cluster", "myid").Val()
-	require.NoError(t, to.Do(b.ctx, "cluster", "setslot", slot, "importing", fromID).Err())
-	require.NoError(t, from.Do(b.ctx, "cluster", "setslot", slot, "migrating", toID).Err())
-	host, port, err := net.SplitHostPort(to.Options().Addr)
-	require.NoError(t, err)
-	move := func(key string) {
-		t.Helper()
-		require.NoError(t, from.Migrate(b.ctx, host, port, key, 0, time.Minute).Err())
-	}
+	m := b.migrate(name)
 	kept := func(published bool) {
 		t.Helper()
 		require.Equal(t, rec, b.get(name))
@@ -72,16 +57,52 @@ func TestARecordIsKeptWhileItsSlotMigrates(t *testing.T) {
 		require.ErrorIs(t, err, kv.ErrHeld)
 	}
 	kept(true)
-	move(name)
+	m.move(name)
 	kept(false)
-	move(counter(name))
+	m.move(counter(name))
 	kept(true)
-	for _, node := range []*redis.Client{to, from} {
-		require.NoError(t, node.Do(b.ctx, "cluster", "setslot", slot, "node", toID).Err())
-	}
+	m.end()
 	kept(true)
 	require.NoError(t, b.store.Delete(b.ctx, name, rec))
 	require.Greater(t, b.create(name, time.Hour).Token, rec.Token)
+}
+
+// A migration moves a slot of a cluster key by key.
+type migration struct {
+	*bench
+	slot         int64
+	from, to     *redis.Client
+	fromID, toID any
+}
+
+// migrate begins to move the slot of a key to another node.
+func (b *bench) migrate(key string) *migration {
+	b.Helper()
+	cluster := b.other.(*redis.ClusterClient)
+	addrs := cluster.Options().Addrs
+	from, err := cluster.MasterForKey(b.ctx, key)
+	require.NoError(b, err)
+	elsewhere := slices.IndexFunc(addrs, func(addr string) bool { return addr != from.Options().Addr })
+	to := b.client(&redis.Options{Addr: addrs[elsewhere]})
+	m := &migration{bench: b, slot: cluster.ClusterKeySlot(b.ctx, key).Val(), from: from, to: to,
+		fromID: from.Do(b.ctx, "cluster", "myid").Val(), toID: to.Do(b.ctx, "cluster", "myid").Val()}
+	require.NoError(b, to.Do(b.ctx, "cluster", "setslot", m.slot, "importing", m.fromID).Err())
+	require.NoError(b, from.Do(b.ctx, "cluster", "setslot", m.slot, "migrating", m.toID).Err())
+	return m
+}
+
+func (m *migration) move(key string) {
+	m.Helper()
+	host, port, err := net.SplitHostPort(m.to.Options().Addr)
+	require.NoError(m, err)
+	require.NoError(m, m.from.Migrate(m.ctx, host, port, key, 0, time.Minute).Err())
+}
+
+func (m *migration) end() {
+	m.Helper()
+	for _, node := range []*redis.Client{m.to, m.from} {
+		require.NoError(m, node.Do(m.ctx, "cluster", "setslot", m.slot, "node", m.toID).Err())
+	}
 }
 
 // Commands are sent once, so that the client never asks another node by itself.

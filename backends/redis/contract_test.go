@@ -9,20 +9,30 @@ import (
 	"github.com/electkv/election/kv/kvtest"
 )
 
+const prefix = "kvtest/"
+
 func TestASingleServerKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(t, testenv.Redis(t)))
+	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix}, testenv.Redis(t)))
 }
 
 func TestAClusterKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(t, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
+	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix}, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
+}
+
+func TestWithPlainValuesASingleServerKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix, Plain: true}, testenv.Redis(t)))
+}
+
+func TestWithPlainValuesAClusterKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix, Plain: true}, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
 }
 
 // backend is a server, or a cluster of several.
-func backend(t *testing.T, addrs ...string) kvtest.Backend {
+func backend(t *testing.T, opts *rediskv.Options, addrs ...string) kvtest.Backend {
 	var sent requests
-	others := operator{dial(t, addrs...), "kvtest/"}
+	others := operator{dial(t, addrs...), opts.Prefix}
 	store := func(t testing.TB) kv.Store {
-		return rediskv.New(sent.count(dial(t, addrs...)), &rediskv.Options{Prefix: others.prefix})
+		return rediskv.New(sent.count(dial(t, addrs...)), opts)
 	}
 	return kvtest.Backend{Open: store, Put: others.put, Remove: others.remove, Requests: sent.Load}
 }

@@ -1,8 +1,9 @@
 -- Delete: compare and DEL.
--- ARGV: signature, token, channel. Nil if the key holds anything else.
-if not owned(ARGV[1], ARGV[2]) then
-  return false
+-- ARGV: signature, token, channel. Nil if the safe holds anything else.
+local rec, answer = owned(ARGV[1], ARGV[2])
+if not rec then
+  return answer
 end
-redis.call('DEL', KEYS[1])
+redis.call('DEL', KEYS[1], KEYS[2])
 hint(ARGV[3])
 return 1

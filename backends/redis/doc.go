@@ -1,5 +1,6 @@
 // Package rediskv keeps safes in Redis, beside the locks that are there already:
-// a record is a string at a key, as SET NX PX makes it.
+// a record is a string at a key, as SET NX PX makes it, so that old locks and
+// candidates can share one.
 //
 // # Guarantees
 //
@@ -33,7 +34,8 @@
 // min-replicas-max-lag lets it, or for ever.
 //
 // Against all of these, give the token to what the leader writes to, and have
-// it refuse a smaller one. Tokens are the larger of a counter and the server's
+// it refuse a smaller one; for data on the same server, [Store.Eval] asks the safe
+// itself. Tokens are the larger of a counter and the server's
 // clock in microseconds: they grow across deletes, expiries and FLUSHALL, and
 // across a failover or restart that loses the counter, unless the clock has gone
 // back at the same time. Locks of other programs do not move the counter.
@@ -64,10 +66,11 @@
 //	jobs         {jobs}:election-fence
 //	{team}jobs   {team}jobs::election-fence
 //
-// With a quarantine, a third key, {jobs}:election-server, has the server's
-// identity and since when it is known. In a cluster all keys are in one slot.
-// Names that end in ":election-fence" or ":election-server", and names in which a
-// } closes no hash tag ("a}b", "{}"), are refused with [kv.ErrInvalid]. A counter
+// With a quarantine, {jobs}:election-server has the server's identity and since
+// when it is known, and with plain values {jobs}:election-record has the text. In
+// a cluster all keys of a safe are in one slot. Names that end in one of the three
+// endings, and names in which a } closes no hash tag ("a}b", "{}"), are refused
+// with [kv.ErrInvalid]. A counter
 // that holds no number is left alone, and makes creates and swaps fail with an
 // error that names the key.
 //
@@ -76,9 +79,75 @@
 // counters of names that are out of use for longer than any TTL: tokens go on
 // from the clock.
 //
+// Where values are plain ([Options].Plain), the record's key has the value and
+// nothing else, any bytes, for programs that read it there. The text, without the
+// value, is at the key {jobs}:election-record, and after it a line break and the
+// value once more. One script writes both, and has both expire in the same
+// millisecond.
+//
+// A key is ours if, and only if, the other one repeats its value and expires in
+// the same millisecond (or both never do). Everything else is foreign: another
+// program's lock with the very same value, after somebody's bare DEL; a record
+// that another program has extended, or that has lost its expiry (it is Permanent
+// then); one whose other key was evicted, overwritten, or given another expiry.
+// The owner finds its record lost at the next refresh, and the others wait until
+// the key is gone. What this cannot tell is another program's lock with the same
+// value whose expiry falls into the same millisecond by chance.
+//
+// The other key alone means nothing. A create replaces it if it has a text of this
+// package, a line break behind it: an earlier record has left it. Anything else
+// there is another program's and left alone, and a create is refused: [kv.ErrHeld],
+// in an error that names the key, until somebody removes it. All else that writes
+// to the other key, deletes it or has it live longer does so to both keys at once,
+// and only if they are the caller's record.
+//
+// Redis 6.2 does not say when a key expires, only how long that takes. There, two
+// expiries count as the same that differ by no more than the time between two
+// commands of a script, a millisecond as a rule.
+//
+// All candidates of an election need the same setting. To one with the other
+// setting a record is foreign: it waits. Only a value that is itself a record's
+// text looks like that record to candidates whose values are not plain; they wait
+// just so.
+//
+// Publish nothing that another program takes for its own value, as it would its
+// host's name. It may then release or extend the record as if it were its lock,
+// and in the latter case believes that it holds it.
+//
+// Old locks: programs that lock a key by SET NX and candidates of the same name
+// exclude each other, as long as they use one server. The key is the name,
+// verbatim, for go-redis's SetNX, redsync and redislock. Others need a prefix:
+//
+//	rueidislock   Prefix "rueidislock:0:", and there KeyMajority 1
+//	ShedLock      Prefix "job-lock:default:", or its environment for default
+//
+// A lock on several servers or keys (redsync with several pools, rueidislock with
+// a larger majority) is not to be shared: one of its keys is not the lock.
+//
+// What such programs do with a record:
+//
+//   - They look whether the key is there, and wait. Whatever is there counts.
+//   - Those that compare before they extend or release (redsync, redislock,
+//     rueidislock) leave it alone. A redislock with a Token of its own compares no
+//     more than the beginning of the value: a plain value must not begin with that
+//     token.
+//   - Those that do not compare (a bare DEL, ShedLock without safeUpdate) delete or
+//     overwrite a record, as they do each other's locks. The owner has lost it, and
+//     does not bring it back: somebody else may have been there in between.
+//   - kvtools/redis with its JSONCodec spins at a value that is not of its JSON.
+//     With plain values, publish that.
+//
+// What candidates do with a lock: they wait until it is gone. They never extend,
+// overwrite or delete it. One that has no expiry, since its program crashed
+// between SETNX and EXPIRE, is Permanent and never stolen: somebody has to delete
+// it. And there are locks that nobody knows to hold, until they expire: by default
+// go-redis sends SETNX again after a lost reply, and reports that it has failed
+// (go-redis issue 2985).
+//
 // # Requirements
 //
-// Redis 6.2 or later (GETEX; SET KEEPTTL and TIME before a write are older).
+// Redis 6.2 or later (GETEX, SET PXAT; SET KEEPTTL and TIME before a write are
+// older). PEXPIRETIME, of 7.0, is used for plain values if it is there.
 // Tested with 7.0, alone and as a cluster. Sentinel and Cluster through the
 // clients that go-redis has for them. A redis.Ring is refused: it moves keys to
 // another server when one does not answer. [Store.Diagnose] looks at the
@@ -86,8 +155,10 @@
 //
 // An ACL has to allow:
 //
-//   - on the keys, those of the counters included: EVAL, EVALSHA, TYPE, EXISTS,
-//     GET, GETEX, SET, DEL, PTTL, PEXPIRE; and TIME; with a quarantine also INFO;
+//   - on all the keys: EVAL, EVALSHA, TYPE, EXISTS, GET, GETEX, SET, DEL, PTTL,
+//     PEXPIREAT; and TIME; with a quarantine also INFO, and with plain values
+//     PEXPIRETIME; where there is a succession, or requests are heeded, on the keys
+//     of the names with ":heir" and ":request" at the end too;
 //   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
 //     works, but watches learn of a release only at their next look;
 //   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE. A server that
@@ -101,7 +172,13 @@
 //
 // While a slot of a cluster migrates, creates and swaps fail with TRYAGAIN, since
 // they need both keys of a safe at one node; refreshes, deletes and reads follow
-// the record. (With a quarantine, reads need two keys as well.) When a node of a
+// the record. With a quarantine, reads need two keys as well. With plain values
+// everything does: while the record and its text are at two nodes, the leader
+// cannot refresh; nor can anybody tell that the safe is vacant until the slot has
+// moved. And MIGRATE keeps the time that is left to a key, not its expiry: two keys
+// that it moved one after the other often expire a millisecond apart, and then the
+// record is foreign until it is gone, and the leader has lost it. In one MIGRATE,
+// as redis-cli moves slots with few keys, they stay together as a rule. When a node of a
 // cluster does not answer, the store has the client look up the owners of the
 // slots; by itself it would do so once a minute only.
 //
@@ -122,10 +199,10 @@
 // Each operation is one EVALSHA. A leader sends its refreshes.
 //
 // A watch looks (one EVALSHA) at its beginning, when its subscription stands,
-// after each hint, when the record's expiry is due (within 21 ms after it), and
-// and at intervals of at most Options.Backstop (1 s, less up to a quarter). So a
-// leader learns within about a second that its record was deleted or overwritten,
-// and a waiter costs about one look a second. With thousands of waiters, or with
+// after each hint, when the record's expiry is due (within 21 ms after it), and at
+// intervals of at most Options.Backstop (1 s, less up to a quarter). So a leader
+// learns within about a second that its record was deleted or overwritten, and a
+// waiter costs about one look a second. With thousands of waiters, or with
 // keyspace events, a longer Backstop will do. Those who wait for the same expiry
 // look at moments spread over 20 ms. No watch looks more often than every 10 ms,
 // whatever it is told.

@@ -20,6 +20,7 @@ type bench struct {
 	ctx   context.Context
 	addr  string // the server's, or one of the cluster's
 	store *rediskv.Store
+	plain bool // how the store keeps values
 	other redis.UniversalClient
 }
 
@@ -28,6 +29,21 @@ func newBench(t *testing.T, addrs ...string) *bench {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	t.Cleanup(cancel)
 	return &bench{T: t, ctx: ctx, addr: addrs[0], store: rediskv.New(dial(t, addrs...), nil), other: dial(t, addrs...)}
+}
+
+// newPlainBench returns a bench whose store keeps values plain.
+func newPlainBench(t *testing.T, addrs ...string) *bench {
+	t.Helper()
+	b := newBench(t, addrs...)
+	b.store, b.plain = rediskv.New(dial(t, addrs...), &rediskv.Options{Plain: true}), true
+	return b
+}
+
+// inBothForms runs a test with each of the two ways to keep a value.
+func inBothForms(t *testing.T, test func(b *bench)) {
+	t.Helper()
+	t.Run("text", func(t *testing.T) { test(newBench(t, testenv.Redis(t))) })
+	t.Run("plain", func(t *testing.T) { test(newPlainBench(t, testenv.Redis(t))) })
 }
 
 // name returns a name that nobody has used before.
@@ -61,100 +77,109 @@ func (b *bench) left(key string) time.Duration {
 }
 
 func TestALockOfAnotherProgramExcludesCandidatesAndIsNotHarmed(t *testing.T) {
-	b := newBench(t, testenv.Redis(t))
-	name := b.name()
-	locked, err := b.other.SetNX(b.ctx, name, "host-7", time.Minute).Result()
-	require.NoError(t, err)
-	require.True(t, locked)
+	inBothForms(t, func(b *bench) {
+		name := b.name()
+		locked, err := b.other.SetNX(b.ctx, name, "host-7", time.Minute).Result()
+		require.NoError(b, err)
+		require.True(b, locked)
 
-	_, err = b.store.Create(b.ctx, name, b.signed(time.Second))
-	require.ErrorIs(t, err, kv.ErrHeld)
-	rec := b.get(name)
-	require.True(t, rec.Foreign)
-	require.False(t, rec.Permanent)
-	require.Equal(t, "host-7", rec.Value)
-	// Whoever claims to own it, by whatever it says of itself.
-	claim := b.signed(time.Second)
-	claim.Token, claim.Revision = rec.Token, rec.Revision
-	_, err = b.store.Refresh(b.ctx, name, claim)
-	require.ErrorIs(t, err, kv.ErrStale)
-	_, err = b.store.Swap(b.ctx, name, claim, b.signed(time.Second))
-	require.ErrorIs(t, err, kv.ErrStale)
-	require.ErrorIs(t, b.store.Delete(b.ctx, name, claim), kv.ErrStale)
+		_, err = b.store.Create(b.ctx, name, b.signed(time.Second))
+		require.ErrorIs(b, err, kv.ErrHeld)
+		rec := b.get(name)
+		require.True(b, rec.Foreign)
+		require.False(b, rec.Permanent)
+		require.Equal(b, "host-7", rec.Value)
+		// Whoever claims to own it, by whatever it says of itself.
+		claim := b.signed(time.Second)
+		claim.Token, claim.Revision = rec.Token, rec.Revision
+		_, err = b.store.Refresh(b.ctx, name, claim)
+		require.ErrorIs(b, err, kv.ErrStale)
+		_, err = b.store.Swap(b.ctx, name, claim, b.signed(time.Second))
+		require.ErrorIs(b, err, kv.ErrStale)
+		require.ErrorIs(b, b.store.Delete(b.ctx, name, claim), kv.ErrStale)
 
-	require.Equal(t, "host-7", b.other.Get(b.ctx, name).Val())
-	require.Greater(t, b.left(name), 30*time.Second)
+		require.Equal(b, "host-7", b.other.Get(b.ctx, name).Val())
+		require.Greater(b, b.left(name), 30*time.Second)
 
-	require.NoError(t, b.other.Del(b.ctx, name).Err())
-	b.create(name, time.Second)
+		require.NoError(b, b.other.Del(b.ctx, name).Err())
+		b.create(name, time.Second)
+	})
 }
 
 func TestARecordExcludesLocksOfOtherPrograms(t *testing.T) {
-	b := newBench(t, testenv.Redis(t))
-	name := b.name()
-	rec := b.create(name, time.Minute)
-	locked, err := b.other.SetNX(b.ctx, name, "host-7", time.Second).Result()
-	require.NoError(t, err)
-	require.False(t, locked)
-	require.Equal(t, rec, b.get(name))
-	require.Equal(t, rec, kv.Decode(b.other.Get(b.ctx, name).Val()), "what is at the key is the text form")
+	inBothForms(t, func(b *bench) {
+		name := b.name()
+		rec := b.create(name, time.Minute)
+		locked, err := b.other.SetNX(b.ctx, name, "host-7", time.Second).Result()
+		require.NoError(b, err)
+		require.False(b, locked)
+		require.Equal(b, rec, b.get(name))
+		if b.plain {
+			require.Equal(b, rec.Value, b.other.Get(b.ctx, name).Val(), "what is at the key is the value")
+			return
+		}
+		require.Equal(b, rec, kv.Decode(b.other.Get(b.ctx, name).Val()), "what is at the key is the text form")
+	})
 }
 
 func TestAKeyWithoutAnExpiryIsPermanentAndNotStolen(t *testing.T) {
-	b := newBench(t, testenv.Redis(t))
-	name := b.name()
-	require.NoError(t, b.other.SetNX(b.ctx, name, "crashed before EXPIRE", 0).Err())
-	rec := b.get(name)
-	require.True(t, rec.Foreign)
-	require.True(t, rec.Permanent)
-	_, err := b.store.Create(b.ctx, name, b.signed(time.Second))
-	require.ErrorIs(t, err, kv.ErrHeld)
-	require.Equal(t, -time.Nanosecond, b.left(name), "the key has no expiry, and got none")
+	inBothForms(t, func(b *bench) {
+		name := b.name()
+		require.NoError(b, b.other.SetNX(b.ctx, name, "crashed before EXPIRE", 0).Err())
+		rec := b.get(name)
+		require.True(b, rec.Foreign)
+		require.True(b, rec.Permanent)
+		_, err := b.store.Create(b.ctx, name, b.signed(time.Second))
+		require.ErrorIs(b, err, kv.ErrHeld)
+		require.Equal(b, -time.Nanosecond, b.left(name), "the key has no expiry, and got none")
+	})
 }
 
 func TestAKeyOfAnotherTypeIsAForeignRecord(t *testing.T) {
-	b := newBench(t, testenv.Redis(t))
-	for kind, put := range map[string]func(name string) error{
-		"hash": func(name string) error { return b.other.HSet(b.ctx, name, "owner", "host-7").Err() },
-		"list": func(name string) error { return b.other.RPush(b.ctx, name, "host-7").Err() },
-		"zset": func(name string) error { return b.other.ZAdd(b.ctx, name, redis.Z{Member: "host-7"}).Err() },
-	} {
-		name := b.name()
-		require.NoError(t, put(name))
-		rec := b.get(name)
-		require.True(t, rec.Foreign, kind)
-		require.True(t, rec.Permanent, kind)
-		require.Contains(t, rec.Value, kind)
-		for seen, err := range b.store.Watch(b.ctx, name) {
-			require.NoError(t, err, kind)
-			require.Equal(t, rec, seen, kind)
-			break
+	inBothForms(t, func(b *bench) {
+		for kind, put := range map[string]func(name string) error{
+			"hash": func(name string) error { return b.other.HSet(b.ctx, name, "owner", "host-7").Err() },
+			"list": func(name string) error { return b.other.RPush(b.ctx, name, "host-7").Err() },
+			"zset": func(name string) error { return b.other.ZAdd(b.ctx, name, redis.Z{Member: "host-7"}).Err() },
+		} {
+			name := b.name()
+			require.NoError(b, put(name))
+			rec := b.get(name)
+			require.True(b, rec.Foreign, kind)
+			require.True(b, rec.Permanent, kind)
+			require.Contains(b, rec.Value, kind)
+			for seen, err := range b.store.Watch(b.ctx, name) {
+				require.NoError(b, err, kind)
+				require.Equal(b, rec, seen, kind)
+				break
+			}
+
+			_, err := b.store.Create(b.ctx, name, b.signed(time.Second))
+			require.ErrorIs(b, err, kv.ErrHeld, kind)
+			claim := b.signed(time.Second)
+			claim.Token, claim.Revision = 1, rec.Revision
+			_, err = b.store.Refresh(b.ctx, name, claim)
+			require.ErrorIs(b, err, kv.ErrStale, kind)
+			_, err = b.store.Swap(b.ctx, name, claim, b.signed(time.Second))
+			require.ErrorIs(b, err, kv.ErrStale, kind)
+			require.ErrorIs(b, b.store.Delete(b.ctx, name, claim), kv.ErrStale, kind)
+			require.Equal(b, kind, b.other.Type(b.ctx, name).Val())
+
+			require.NoError(b, b.other.PExpire(b.ctx, name, time.Minute).Err())
+			require.False(b, b.get(name).Permanent, kind)
 		}
-
-		_, err := b.store.Create(b.ctx, name, b.signed(time.Second))
-		require.ErrorIs(t, err, kv.ErrHeld, kind)
-		claim := b.signed(time.Second)
-		claim.Token, claim.Revision = 1, rec.Revision
-		_, err = b.store.Refresh(b.ctx, name, claim)
-		require.ErrorIs(t, err, kv.ErrStale, kind)
-		_, err = b.store.Swap(b.ctx, name, claim, b.signed(time.Second))
-		require.ErrorIs(t, err, kv.ErrStale, kind)
-		require.ErrorIs(t, b.store.Delete(b.ctx, name, claim), kv.ErrStale, kind)
-		require.Equal(t, kind, b.other.Type(b.ctx, name).Val())
-
-		require.NoError(t, b.other.PExpire(b.ctx, name, time.Minute).Err())
-		require.False(t, b.get(name).Permanent, kind)
-	}
+	})
 }
 
 func TestARecordThatLooksLikeOursButHasNoNumbersIsForeign(t *testing.T) {
-	b := newBench(t, testenv.Redis(t))
-	name := b.name()
-	text := kv.Encode(b.signed(time.Minute))
-	require.NoError(t, b.other.Set(b.ctx, name, text, 0).Err())
-	rec := b.get(name)
-	require.True(t, rec.Foreign)
-	require.Equal(t, text, rec.Value)
+	inBothForms(t, func(b *bench) {
+		name := b.name()
+		text := kv.Encode(b.signed(time.Minute))
+		require.NoError(b, b.other.Set(b.ctx, name, text, 0).Err())
+		rec := b.get(name)
+		require.True(b, rec.Foreign)
+		require.Equal(b, text, rec.Value)
+	})
 }
 
 func TestARefreshRestoresAnExpiryThatSomebodyStripped(t *testing.T) {

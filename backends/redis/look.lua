@@ -2,17 +2,14 @@
 -- GETEX without options is a GET that counts as a write, so that a server
 -- refuses it that may not write: no replica, and no primary cut off from the
 -- replicas that it is to have, passes off an old state as the present one.
--- ARGV: quarantine in ms, which begins when somebody looks (KEYS[2] tells).
-settled(2, ARGV[1])
-local kind, text = 'string', redis.pcall('GETEX', KEYS[1])
-if type(text) == 'table' then
-  if not string.find(text.err, 'WRONGTYPE', 1, true) then
-    return text
-  end
-  kind, text = redis.call('TYPE', KEYS[1]).ok, ''
+-- ARGV: quarantine in ms, which begins when somebody looks (KEYS[3] tells).
+settled(3, ARGV[1])
+local kind, text = found('GETEX')
+if not kind then
+  return text
 end
 local left = redis.call('PTTL', KEYS[1])
-if not text or left == -2 then
+if left == -2 then
   return false
 end
 return {kind, text, left}

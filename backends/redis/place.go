@@ -8,14 +8,18 @@ import (
 )
 
 const (
-	counterEnding = ":election-fence"  // no record's key has it
-	serverEnding  = ":election-server" // nor this
-	hintPrefix    = "election:"
+	// No record's key ends so.
+	counterEnding = ":election-fence"
+	serverEnding  = ":election-server"
+	textEnding    = ":election-record"
+
+	hintPrefix = "election:"
 )
 
 // A place is where a safe is kept. All keys are in one slot of a cluster.
 type place struct {
-	record  string // the key of the record
+	record  string // the key of the record: what other programs look at
+	text    string // the key of the record's text: the same, unless that has only the value
 	counter string // the key of the last token or revision given out
 	server  string // the key of the server's identity, if there is a quarantine
 	channel string // where writers tell watches to look
@@ -32,7 +36,7 @@ func (s *Store) place(name string) (place, error) {
 		return place{}, fmt.Errorf("rediskv: a safe needs a name: %w", kv.ErrInvalid)
 	}
 	key := s.prefix + name
-	for _, ending := range []string{counterEnding, serverEnding} {
+	for _, ending := range []string{counterEnding, serverEnding, textEnding} {
 		if strings.HasSuffix(key, ending) {
 			return place{}, fmt.Errorf("rediskv: name %q: the ending %q is taken: %w", name, ending, kv.ErrInvalid)
 		}
@@ -41,13 +45,23 @@ func (s *Store) place(name string) (place, error) {
 	if !ok {
 		return place{}, fmt.Errorf("rediskv: name %q: want every } to close a hash tag, as in {a}: %w", name, kv.ErrInvalid)
 	}
-	return place{record: key, counter: stem + counterEnding, server: stem + serverEnding, channel: hintPrefix + key}, nil
+	at := place{record: key, text: key, counter: stem + counterEnding, server: stem + serverEnding, channel: hintPrefix + key}
+	if s.plain {
+		at.text = stem + textEnding
+	}
+	return at, nil
 }
 
-// keys returns keys for a script, with that of the server's identity for the last
-// one only if the script looks at it: in a cluster, while a slot migrates, scripts
-// of several keys fail.
-func (s *Store) keys(at place, keys ...string) []string {
+// keys returns the keys of a safe for a script, and then those that it needs
+// besides. To a cluster one key given twice is one key; scripts of several fail
+// while their slot migrates.
+func (at place) keys(more ...string) []string {
+	return append([]string{at.record, at.text}, more...)
+}
+
+// known adds the key of the server's identity to those of a script that looks at
+// it, if there is a quarantine.
+func (s *Store) known(at place, keys []string) []string {
 	if s.quarantine > 0 {
 		keys = append(keys, at.server)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -26,6 +27,9 @@ func checkNew(name string, rec kv.Record) error {
 	if rec.Signature == "" || !utf8.ValidString(rec.Signature) {
 		return fmt.Errorf("rediskv: %q: want a signature that is valid UTF-8, not %q: %w", name, rec.Signature, kv.ErrInvalid)
 	}
+	if !utf8.ValidString(rec.Note) {
+		return fmt.Errorf("rediskv: %q: want a note that is valid UTF-8, not %.80q: %w", name, rec.Note, kv.ErrInvalid)
+	}
 	if rec.Foreign {
 		return fmt.Errorf("rediskv: %q: a foreign record cannot be an owner's: %w", name, kv.ErrInvalid)
 	}
@@ -43,28 +47,49 @@ func checkOwn(name string, rec kv.Record) error {
 	return nil
 }
 
-// bare returns the text of a record that a script puts the numbers into.
-func bare(rec kv.Record, ttl time.Duration) string {
-	return kv.Encode(kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: ttl})
+// form returns what a script makes a record's text of: a text that the script
+// puts the numbers into, and the value, if that is not in the text.
+func (s *Store) form(rec kv.Record, ttl time.Duration) (text, value string) {
+	bare := kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: ttl}
+	if s.plain {
+		bare.Value, value = "", rec.Value
+	}
+	return kv.Encode(bare), value
+}
+
+// parse returns the record that a text is of, as a script has left it.
+func (s *Store) parse(text string) kv.Record {
+	rec, value := kv.Decode(text), text
+	if s.plain {
+		text, value, _ = strings.Cut(text, "\n")
+		rec = kv.Decode(text)
+		rec.Value = value
+	}
+	if rec.Foreign || rec.Token == 0 || rec.Revision == 0 {
+		// The scripts write both, always. What has none is not theirs.
+		return kv.Record{Value: value, Foreign: true}
+	}
+	return rec
 }
 
 // forever is the time that a key without an expiry has left.
 const forever = time.Duration(math.MaxInt64)
 
-// state returns the record that a key of a type and with a text holds, of which
-// left is what the server gives it.
-func state(kind, text string, left time.Duration) kv.Record {
-	rec := kv.Decode(text)
-	if kind != "string" {
-		rec = kv.Record{Value: "(a Redis " + kind + ")", Foreign: true}
-	}
-	if rec.Token == 0 || rec.Revision == 0 {
-		// The scripts write both, always. What has none is not theirs.
-		value := rec.Value
-		if kind == "string" {
-			value = text
-		}
-		rec = kv.Record{Value: value, Foreign: true}
+// isRecord is the kind of what a script takes for a record of ours. Other kinds
+// are types of Redis.
+const isRecord = "record"
+
+// state returns what a safe holds, by the kind and text that a script has found
+// there, of which left is what the server gives it.
+func (s *Store) state(kind, text string, left time.Duration) kv.Record {
+	rec := kv.Record{Foreign: true}
+	switch kind {
+	case isRecord:
+		rec = s.parse(text)
+	case "string":
+		rec.Value = text
+	default:
+		rec.Value = "(a Redis " + kind + ")"
 	}
 	if rec.Foreign {
 		rec.Revision = fingerprint(kind, rec.Value)

@@ -1,19 +1,102 @@
--- The beginning of every script. KEYS[1] is the record's key; KEYS[2], where a
--- script draws a number, is the counter's.
+-- The beginning of every script. KEYS[1] is the key that other programs look at,
+-- KEYS[2] that of the record's text. They are one key, unless the value is to
+-- stand at KEYS[1] by itself: then a line break and the value once more follow the
+-- text at KEYS[2]. KEYS[3], where a script draws a number, is the counter's.
 
--- owned returns the record, decoded and as text, if the key holds one with this
--- signature and token. Anything else, of whatever type, is somebody else's.
-local function owned(signature, token)
-  if redis.call('TYPE', KEYS[1]).ok ~= 'string' then
-    return nil
+local plain = KEYS[1] ~= KEYS[2]
+
+-- together reports whether both keys expire in the same millisecond, or neither
+-- ever does. Redis 6.2 has no PEXPIRETIME. Its PTTL counts by a clock that goes on
+-- between two calls, so that the other key's lies between two of the one's: it
+-- need not be the same millisecond if that clock ticked just then, and in the last
+-- one of either.
+local function together()
+  local first = redis.pcall('PEXPIRETIME', KEYS[1])
+  if type(first) == 'number' then
+    return first == redis.call('PEXPIRETIME', KEYS[2])
   end
-  local text = redis.call('GET', KEYS[1])
+  first = redis.call('PTTL', KEYS[1])
+  local other = redis.call('PTTL', KEYS[2])
+  return first >= other and other >= redis.call('PTTL', KEYS[1])
+end
+
+-- found returns what the safe holds, read by GET or the like, as a kind and a text:
+-- a 'record', which is ours as far as its place can tell; a 'string' or a thing of
+-- another type, which is not. Or else nil, and what the script is to answer.
+local function found(get)
+  local content = redis.pcall(get, KEYS[1])
+  if not content then
+    return nil, false
+  elseif type(content) == 'table' then
+    if not string.find(content.err, 'WRONGTYPE', 1, true) then
+      return nil, content
+    end
+    return redis.call('TYPE', KEYS[1]).ok, ''
+  elseif not plain then
+    return 'record', content
+  end
+  if redis.call('TYPE', KEYS[2]).ok == 'string' then
+    local text = redis.call('GET', KEYS[2])
+    local brk = string.find(text, '\n', 1, true)
+    if brk and string.sub(text, brk + 1) == content and together() then
+      return 'record', text
+    end
+  end
+  return 'string', content
+end
+
+-- decoded returns the record that a text is of, or nil.
+local function decoded(text)
+  if plain then
+    text = string.match(text, '^(.-)\n') or ''
+  end
   local ok, rec = pcall(cjson.decode, text)
-  if not ok or type(rec) ~= 'table' or rec.election ~= 1
-    or rec.signature ~= signature or rec.token ~= tonumber(token) then
-    return nil
+  if ok and type(rec) == 'table' and rec.election == 1 and type(rec.signature) == 'string' then
+    return rec
+  end
+end
+
+-- free reports whether a text may be put at KEYS[2] while KEYS[1] is vacant:
+-- nothing is there, or what an earlier record has left.
+local function free()
+  local kind = redis.call('TYPE', KEYS[2]).ok
+  return kind == 'none' or kind == 'string' and decoded(redis.call('GET', KEYS[2])) ~= nil
+end
+
+-- owned returns the record, decoded and as text, if the safe holds the one with
+-- this signature and token. Or else nil, and what the script is to answer: nil
+-- again if the safe is vacant or anything in it, of whatever type, somebody else's.
+-- By GET: a script that has written, as GETEX counts, is not held to maxmemory any
+-- more, and nobody can kill it.
+local function owned(signature, token)
+  local kind, text = found('GET')
+  if not kind then
+    return nil, text
+  end
+  local rec = kind == 'record' and decoded(text)
+  if not rec or rec.signature ~= signature or rec.token ~= tonumber(token) then
+    return nil, false
   end
   return rec, text
+end
+
+-- instant returns the time in so many milliseconds, as PXAT and PEXPIREAT want it.
+local function instant(ms)
+  local now = redis.call('TIME')
+  return string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000) + ms)
+end
+
+-- store writes a record, and returns its text. Options of SET follow, for both
+-- keys: their expiry. A text alone is nothing, so it is written first.
+local function store(text, value, ...)
+  if plain then
+    text = text .. '\n' .. value
+  end
+  redis.call('SET', KEYS[2], text, ...)
+  if plain then
+    redis.call('SET', KEYS[1], value, ...)
+  end
+  return text
 end
 
 -- draw returns a number, as text, that is larger than every one drawn before: by
@@ -23,18 +106,18 @@ end
 -- result. The counter is written before anything else, so that an error here
 -- leaves nothing done.
 local function draw()
-  local last, kind = 0, redis.call('TYPE', KEYS[2]).ok
+  local last, kind = 0, redis.call('TYPE', KEYS[3]).ok
   if kind == 'string' then
-    last = tonumber(string.match(redis.call('GET', KEYS[2]), '^%d+$'))
+    last = tonumber(string.match(redis.call('GET', KEYS[3]), '^%d+$'))
   elseif kind ~= 'none' then
     last = nil
   end
   if not last or last >= 9007199254740991 then
-    return nil, 'BADCOUNTER no number below 2^53 is at ' .. KEYS[2]
+    return nil, 'BADCOUNTER no number below 2^53 is at ' .. KEYS[3] .. ': remove it, and tokens go on from the clock'
   end
   local now = redis.call('TIME')
   local n = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
-  redis.call('SET', KEYS[2], n)
+  redis.call('SET', KEYS[3], n)
   return n
 end
 

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"errors"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -23,6 +24,8 @@ var (
 	deleteLua string
 	//go:embed look.lua
 	lookLua string
+	//go:embed eval.lua
+	evalLua string
 )
 
 // A script is one atomic step of the server.
@@ -32,15 +35,15 @@ type script struct {
 }
 
 var (
-	createScript  = newScript(createLua)
-	swapScript    = newScript(swapLua)
-	refreshScript = newScript(refreshLua)
-	deleteScript  = newScript(deleteLua)
-	lookScript    = newScript(lookLua)
+	createScript  = newScript(recordLua, createLua)
+	swapScript    = newScript(recordLua, swapLua)
+	refreshScript = newScript(recordLua, refreshLua)
+	deleteScript  = newScript(recordLua, deleteLua)
+	lookScript    = newScript(recordLua, lookLua)
 )
 
-func newScript(body string) script {
-	source := recordLua + body
+func newScript(parts ...string) script {
+	source := strings.Join(parts, "")
 	sum := sha1.Sum([]byte(source)) // what EVALSHA goes by
 	return script{source: source, sha: hex.EncodeToString(sum[:])}
 }

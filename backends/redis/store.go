@@ -19,6 +19,13 @@ type Options struct {
 	// none.
 	Prefix string
 
+	// Plain has the record's value stand at its key as it is, for programs that
+	// read it there, and the record itself beside it: see the package
+	// documentation. All candidates need the same; one with the other setting
+	// takes the record for a foreign one, and waits. Publish values that no
+	// program takes for its own lock. Default: the key has the record's text.
+	Plain bool
+
 	// Backstop is the longest time between two looks of a watch at a safe that
 	// nothing seems to happen to. It bounds how late a watch sees what the
 	// server told nobody: FLUSHALL, say, or another program's DEL while keyspace
@@ -42,6 +49,7 @@ type Store struct {
 	client     redis.UniversalClient
 	prefix     string
 	backstop   time.Duration
+	plain      bool
 	quarantine int64 // in ms
 	hub        *hub
 	unfit      error // why the store cannot be used at all, or nil
@@ -59,6 +67,7 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 	s := &Store{client: client, backstop: defaultBackstop, hub: newHub(client)}
 	if opts != nil {
 		s.prefix = opts.Prefix
+		s.plain = opts.Plain
 		if opts.Backstop > 0 {
 			s.backstop = opts.Backstop
 		}
@@ -67,14 +76,17 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 			s.unfit = fmt.Errorf("rediskv: a quarantine of %v is negative: %w", opts.Quarantine, kv.ErrInvalid)
 		}
 	}
+	if client == nil {
+		s.unfit = fmt.Errorf("rediskv: client is nil: %w", kv.ErrInvalid)
+	}
 	if _, ok := client.(*redis.Ring); ok {
 		s.unfit = fmt.Errorf("rediskv: a redis.Ring moves keys to another server when one does not answer; want a single server, Sentinel or Cluster: %w", kv.ErrInvalid)
 	}
 	return s
 }
 
-// Create implements [kv.Store] with one script: SET NX PX, and a number from the
-// counter.
+// Create implements [kv.Store] with one script: SET NX PXAT, and a number from
+// the counter.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	at, err := s.place(name)
 	if err != nil {
@@ -87,13 +99,17 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	if err != nil {
 		return kv.Record{}, err
 	}
-	text, err := s.run(ctx, createScript, s.keys(at, at.record, at.counter),
-		bare(rec, ttl), ttl.Milliseconds(), at.channel, s.quarantine)
-	return written("create", name, text, err, kv.ErrHeld)
+	text, value := s.form(rec, ttl)
+	reply, err := s.run(ctx, createScript, s.known(at, at.keys(at.counter)),
+		text, value, ttl.Milliseconds(), at.channel, s.quarantine)
+	if redis.HasErrorPrefix(err, "BADTEXT") {
+		err = fmt.Errorf("%w: another program's key is at %q, where the record belongs that goes with a plain value: remove it, if no program needs it, or use another name", kv.ErrHeld, at.text)
+	}
+	return s.written("create", name, reply, err, kv.ErrHeld)
 }
 
-// Swap implements [kv.Store] with one script: GET, compare, SET with KEEPTTL or
-// PX.
+// Swap implements [kv.Store] with one script: GET, compare, SET with KEEPTTL
+// or PXAT.
 func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	at, err := s.place(name)
 	if err != nil {
@@ -113,16 +129,17 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 	if err != nil {
 		return kv.Record{}, err
 	}
-	px := ""
+	anew := ""
 	if !publish {
-		px = strconv.FormatInt(ttl.Milliseconds(), 10)
+		anew = strconv.FormatInt(ttl.Milliseconds(), 10)
 	}
-	text, err := s.run(ctx, swapScript, []string{at.record, at.counter},
-		old.Signature, old.Token, old.Revision, bare(next, ttl), px, at.channel)
-	return written("swap", name, text, err, kv.ErrStale)
+	text, value := s.form(next, ttl)
+	reply, err := s.run(ctx, swapScript, at.keys(at.counter),
+		old.Signature, old.Token, old.Revision, text, value, anew, at.channel)
+	return s.written("swap", name, reply, err, kv.ErrStale)
 }
 
-// Refresh implements [kv.Store] with one script: GET, compare, PEXPIRE.
+// Refresh implements [kv.Store] with one script: GET, compare, PEXPIREAT.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	at, err := s.place(name)
 	if err != nil {
@@ -131,8 +148,8 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 	if err := checkOwn(name, rec); err != nil {
 		return kv.Record{}, err
 	}
-	text, err := s.run(ctx, refreshScript, []string{at.record}, rec.Signature, rec.Token)
-	return written("refresh", name, text, err, kv.ErrStale)
+	reply, err := s.run(ctx, refreshScript, at.keys(), rec.Signature, rec.Token)
+	return s.written("refresh", name, reply, err, kv.ErrStale)
 }
 
 // Delete implements [kv.Store] with one script: GET, compare, DEL.
@@ -144,7 +161,7 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err := checkOwn(name, rec); err != nil {
 		return err
 	}
-	_, err = s.run(ctx, deleteScript, []string{at.record}, rec.Signature, rec.Token, at.channel)
+	_, err = s.run(ctx, deleteScript, at.keys(), rec.Signature, rec.Token, at.channel)
 	return outcome("delete", name, err, kv.ErrStale)
 }
 
@@ -162,6 +179,9 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 // milliseconds, rounded up, and the server takes them for expired in the
 // millisecond after that.
 func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
+	if s.unfit != nil {
+		return kv.Lifetime{}, s.unfit
+	}
 	ttl, err := granted(ttl)
 	if err != nil {
 		return kv.Lifetime{}, err
@@ -172,7 +192,7 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 // look returns what the safe holds and the time that it has left. If it holds
 // nothing, the error is redis.Nil.
 func (s *Store) look(ctx context.Context, at place) (kv.Record, time.Duration, error) {
-	reply, err := s.run(ctx, lookScript, s.keys(at, at.record), s.quarantine)
+	reply, err := s.run(ctx, lookScript, s.known(at, at.keys()), s.quarantine)
 	if err != nil {
 		return kv.Record{}, 0, err
 	}
@@ -190,11 +210,11 @@ func (s *Store) look(ctx context.Context, at place) (kv.Record, time.Duration, e
 	if ms >= 0 {
 		left = time.Duration(min(ms, int64(longest/time.Millisecond))) * time.Millisecond
 	}
-	return state(kind, text, left), left, nil
+	return s.state(kind, text, left), left, nil
 }
 
 // written returns the record that a script says it has left in the safe.
-func written(op, name string, reply any, err, refusal error) (kv.Record, error) {
+func (s *Store) written(op, name string, reply any, err, refusal error) (kv.Record, error) {
 	if err := outcome(op, name, err, refusal); err != nil {
 		return kv.Record{}, err
 	}
@@ -202,7 +222,7 @@ func written(op, name string, reply any, err, refusal error) (kv.Record, error) 
 	if !ok {
 		return kv.Record{}, fmt.Errorf("rediskv: %s %q: the server's reply is %T, want a text", op, name, reply)
 	}
-	return state("string", text, 0), nil
+	return s.state(isRecord, text, 0), nil
 }
 
 // outcome says what an operation has come to. A script's nil is its refusal, and
