@@ -28,6 +28,8 @@ type About struct {
 	Margin time.Duration `json:"margin,omitempty"`
 	// Life is how long after its last sign of life a leader may keep others out.
 	Life time.Duration `json:"life,omitempty"`
+	// Turn is how long a record may be in the safe by which nobody leads.
+	Turn time.Duration `json:"turn,omitempty"`
 	// Slack is how much later than promised things may happen, on a busy machine
 	// and with a distant store. No promise of safety has any.
 	Slack time.Duration `json:"slack,omitempty"`

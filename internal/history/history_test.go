@@ -49,6 +49,31 @@ func TestTheTimelineShowsWhoLedWhenAndWhatWasDoneToThem(t *testing.T) {
 		history.Timeline(played(), 72))
 }
 
+func TestTheTimelineShowsWhoIsHeirAndWhoIsAskedToGiveWay(t *testing.T) {
+	heir := func(ms int, who, role string) history.Event {
+		e := at(ms, who, history.Became, 0, 0)
+		e.Value = role
+		return e
+	}
+	h := history.History{Events: []history.Event{
+		at(0, "a", history.Ready, 0, 0), at(0, "b", history.Ready, 0, 0), at(0, "c", history.Ready, 0, 0),
+		at(0, "a", history.Elected, 1, 9000),
+		heir(1000, "b", "heir"), heir(2000, "b", "candidate"), heir(2000, "c", "heir"),
+		at(4000, "a", history.Asked, 0, 0), at(5000, "a", history.Ended, 1, 0),
+		heir(5000, "c", "leader"), at(5000, "c", history.Elected, 2, 9000),
+		heir(6000, "a", "heir"), at(7000, "a", history.Killed, 0, 0),
+		at(8000, "c", history.Ended, 2, 0),
+	}}
+	require.Equal(t, ""+
+		"a       1███████████████A████···▒▒▒▒K\n"+
+		"b       ····▒▒▒▒▒························\n"+
+		"c       ········▒▒▒▒▒▒▒▒▒▒▒▒2████████████\n"+
+		"leader  1███████████████████2████████████\n"+
+		"        ┬───────┬───────┬───────┬───────┬\n"+
+		"        0s      2s      4s      6s      8s\n",
+		history.Timeline(h, 41))
+}
+
 func TestTheTimelineExplainsFaults(t *testing.T) {
 	h := played()
 	cut := at(2500, "b", history.Fault, 0, 0)
@@ -126,6 +151,61 @@ func TestObserveNotesEachRequestBeforeItIsSentAndEachAnswer(t *testing.T) {
 		"sent delete 7 me true 0s ", "answered delete 7  false 0s stale",
 		"sent watch 8  false 0s ",
 	}, noted)
+}
+
+func TestObserveNotesWhichSafeARequestIsAboutAndWhoIsHandedIt(t *testing.T) {
+	noted := []string{}
+	store := history.Observe(memkv.New(), func(e history.Event) {
+		noted = append(noted, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Op, " ", e.Safe, " ", e.Next)))
+	})
+	ctx := t.Context()
+	leader, err := store.Create(ctx, "s", kv.Record{Signature: "me", TTL: time.Minute})
+	require.NoError(t, err)
+	heir, err := store.Create(ctx, "s:heir", kv.Record{Signature: "you", TTL: time.Minute})
+	require.NoError(t, err)
+	next := leader
+	next.Note = "a note"
+	leader, err = store.Swap(ctx, "s", leader, next)
+	require.NoError(t, err)
+	_, err = store.Swap(ctx, "s", leader, heir)
+	require.NoError(t, err)
+	_, err = store.Get(ctx, "s:heir")
+	require.NoError(t, err)
+	_, err = store.Get(ctx, "s:request")
+	require.ErrorIs(t, err, kv.ErrVacant)
+	require.Equal(t, []string{
+		"sent create", "answered create", "sent create heir", "answered create heir",
+		"sent swap", "answered swap", "sent swap  you", "answered swap",
+		"sent get heir", "answered get heir", "seen  heir", "sent get request", "answered get request",
+	}, noted)
+}
+
+func TestObserveNotesWhoWaitsInLine(t *testing.T) {
+	noted := []string{}
+	note := func(e history.Event) {
+		noted = append(noted, fmt.Sprint(e.Kind, " ", e.Op, " ", e.Signature, " ", e.Token, " ", e.TTL, " ", e.Result))
+	}
+	line := history.Observe(memkv.NewQueue(), note)
+	ctx := t.Context()
+	place, err := line.Join(ctx, "s", kv.Record{Signature: "me", TTL: time.Minute})
+	require.NoError(t, err)
+	_, leads, err := line.Stay(ctx, "s", place)
+	require.NoError(t, err)
+	require.True(t, leads)
+	_, err = history.Observe(memkv.New(), note).Join(ctx, "s", place)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.Equal(t, []string{
+		"sent join me 0 0s ", "answered join me 1 1m0s ok",
+		"sent stay me 1 0s ", "answered stay me 1 1m0s ok",
+		"sent join me 1 0s ", "answered join  0 0s unsupported",
+	}, noted)
+
+	plain := history.Observe(struct{ kv.Store }{memkv.NewQueue()}, note)
+	_, err = plain.Join(ctx, "s", place)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	_, _, err = plain.Stay(ctx, "s", place)
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.Len(t, noted, 6, "no request was sent")
 }
 
 func sentBefore(noted []string, op string) int {

@@ -3,7 +3,9 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -15,7 +17,9 @@ import (
 // watch shows. note fills in whose they are and when; it returns when the event
 // is out of this process's hands, and may be called by several goroutines at
 // once.
-func Observe(store kv.Store, note func(Event)) kv.Store {
+//
+// The view has lines if store has.
+func Observe(store kv.Store, note func(Event)) kv.Queue {
 	return &observed{store: store, note: note}
 }
 
@@ -33,18 +37,32 @@ const (
 	opDelete  = "delete"
 	opGet     = "get"
 	opWatch   = "watch"
+	opJoin    = "join"
+	opStay    = "stay"
 )
 
 type call struct {
 	o      *observed
+	safe   string
 	op     string
 	number uint64
 }
 
-// send notes a request, and gives its number to the store below.
-func (o *observed) send(ctx context.Context, op string, rec kv.Record) (context.Context, call) {
-	c := call{o, op, o.calls.Add(1)}
-	o.note(Event{Kind: Sent, Op: op, Call: c.number, Signature: rec.Signature, Token: rec.Token})
+// SafeOf returns which of an election's safes a name is of, as Event.Safe has it.
+func SafeOf(name string) string {
+	for _, safe := range []string{Heir, Request} {
+		if strings.HasSuffix(name, ":"+safe) {
+			return safe
+		}
+	}
+	return ""
+}
+
+// send notes a request, and gives its number to the store below. Next is the
+// signature that it puts in the place of rec's, if any.
+func (o *observed) send(ctx context.Context, name, op string, rec kv.Record, next string) (context.Context, call) {
+	c := call{o, SafeOf(name), op, o.calls.Add(1)}
+	o.note(Event{Kind: Sent, Safe: c.safe, Op: op, Call: c.number, Signature: rec.Signature, Token: rec.Token, Next: next})
 	return context.WithValue(ctx, callKey{}, c.number), c
 }
 
@@ -58,7 +76,7 @@ func CallOf(ctx context.Context) uint64 {
 }
 
 func (c call) answer(rec kv.Record, err error) {
-	c.o.note(Event{Kind: Answered, Op: c.op, Call: c.number, Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL, Result: ResultOf(err)})
+	c.o.note(Event{Kind: Answered, Safe: c.safe, Op: c.op, Call: c.number, Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL, Result: ResultOf(err)})
 }
 
 // ResultOf returns the result that an error of a store stands for.
@@ -74,13 +92,15 @@ func ResultOf(err error) string {
 		return Vacant
 	case errors.Is(err, kv.ErrInvalid):
 		return Invalid
+	case errors.Is(err, errors.ErrUnsupported):
+		return Unsupported
 	}
 	return Unknown
 }
 
 // Create implements [kv.Store].
 func (o *observed) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	ctx, c := o.send(ctx, opCreate, rec)
+	ctx, c := o.send(ctx, name, opCreate, rec, "")
 	got, err := o.store.Create(ctx, name, rec)
 	c.answer(got, err)
 	return got, err
@@ -88,7 +108,11 @@ func (o *observed) Create(ctx context.Context, name string, rec kv.Record) (kv.R
 
 // Swap implements [kv.Store].
 func (o *observed) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
-	ctx, c := o.send(ctx, opSwap, old)
+	handed := ""
+	if next.Signature != old.Signature {
+		handed = next.Signature
+	}
+	ctx, c := o.send(ctx, name, opSwap, old, handed)
 	got, err := o.store.Swap(ctx, name, old, next)
 	c.answer(got, err)
 	return got, err
@@ -96,7 +120,7 @@ func (o *observed) Swap(ctx context.Context, name string, old, next kv.Record) (
 
 // Refresh implements [kv.Store].
 func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	ctx, c := o.send(ctx, opRefresh, rec)
+	ctx, c := o.send(ctx, name, opRefresh, rec, "")
 	got, err := o.store.Refresh(ctx, name, rec)
 	c.answer(got, err)
 	return got, err
@@ -104,27 +128,51 @@ func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 
 // Delete implements [kv.Store].
 func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error {
-	ctx, c := o.send(ctx, opDelete, rec)
+	ctx, c := o.send(ctx, name, opDelete, rec, "")
 	err := o.store.Delete(ctx, name, rec)
 	c.answer(kv.Record{}, err)
 	return err
 }
 
+// Join implements [kv.Queue].
+func (o *observed) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	lines, ok := o.store.(kv.Queue)
+	if !ok {
+		return kv.Record{}, fmt.Errorf("history: join %q: %w", name, errors.ErrUnsupported)
+	}
+	ctx, c := o.send(ctx, name, opJoin, rec, "")
+	got, err := lines.Join(ctx, name, rec)
+	c.answer(got, err)
+	return got, err
+}
+
+// Stay implements [kv.Queue].
+func (o *observed) Stay(ctx context.Context, name string, rec kv.Record) (place kv.Record, leads bool, err error) {
+	lines, ok := o.store.(kv.Queue)
+	if !ok {
+		return kv.Record{}, false, fmt.Errorf("history: stay %q: %w", name, errors.ErrUnsupported)
+	}
+	ctx, c := o.send(ctx, name, opStay, rec, "")
+	place, leads, err = lines.Stay(ctx, name, rec)
+	c.answer(place, err)
+	return place, leads, err
+}
+
 // Get implements [kv.Store].
 func (o *observed) Get(ctx context.Context, name string) (kv.Record, error) {
-	ctx, c := o.send(ctx, opGet, kv.Record{})
+	ctx, c := o.send(ctx, name, opGet, kv.Record{}, "")
 	got, err := o.store.Get(ctx, name)
 	c.answer(got, err)
-	o.see(got, err)
+	o.see(name, got, err)
 	return got, err
 }
 
 // Watch implements [kv.Store].
 func (o *observed) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
-		ctx, _ := o.send(ctx, opWatch, kv.Record{})
+		ctx, _ := o.send(ctx, name, opWatch, kv.Record{}, "")
 		for rec, err := range o.store.Watch(ctx, name) {
-			o.see(rec, err)
+			o.see(name, rec, err)
 			if !yield(rec, err) {
 				return
 			}
@@ -132,9 +180,9 @@ func (o *observed) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 	}
 }
 
-func (o *observed) see(rec kv.Record, err error) {
+func (o *observed) see(name string, rec kv.Record, err error) {
 	if err == nil {
-		o.note(Event{Kind: Seen, Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL})
+		o.note(Event{Kind: Seen, Safe: SafeOf(name), Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL})
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 // What the timeline is drawn with.
 const (
 	waiting = '·'
+	next    = '▒'
 	leading = '█'
 	asleep  = 'z'
 	absent  = ' '
@@ -17,7 +18,8 @@ const (
 
 // Timeline draws who led when, one row a candidate, about width columns wide.
 // Each column stands for the same stretch of time. A term is a bar that begins
-// with its number; K, S and C are SIGKILL, SIGSTOP and SIGCONT. What went wrong
+// with its number; K, S and C are SIGKILL, SIGSTOP and SIGCONT, A is a leader that
+// is asked to give way. Who is next is a shade of grey. What went wrong
 // with the network or the store is marked by letters, which are explained below.
 func Timeline(h History, width int) string {
 	if len(h.Events) == 0 {
@@ -43,9 +45,14 @@ func Timeline(h History, width int) string {
 	return d.out.String()
 }
 
-// Legend explains a timeline.
+// Legend explains a timeline without heirs.
 func Legend() string {
 	return "█ leads (the number counts the terms)   · waits   z asleep   K SIGKILL   S SIGSTOP   C SIGCONT"
+}
+
+// LegendOfHeirs explains what a timeline with heirs has beside that.
+func LegendOfHeirs() string {
+	return "▒ is heir   A is asked to give way"
 }
 
 // A drawing is a timeline in the making.
@@ -70,6 +77,7 @@ func (d *drawing) row(h History, who string) []rune {
 		to = events[len(events)-1].At
 	}
 	d.fill(row, events[0].At, to, waiting)
+	d.heirs(row, events)
 	for i, e := range events {
 		if e.Kind == Stopped {
 			d.fill(row, e.At, d.wake(events[i:]), asleep)
@@ -92,9 +100,27 @@ func markOf(k Kind) (mark rune, ok bool) {
 		return 'S', true
 	case Woken:
 		return 'C', true
+	case Asked:
+		return 'A', true
 	}
 	return 0, false
 }
+
+// heirs draws the stretches in which a candidate knew that it was next.
+func (d *drawing) heirs(row []rune, events []Event) {
+	for i, e := range events {
+		if e.Kind != Became || e.Value != Heir {
+			continue
+		}
+		to := d.end()
+		if j := slices.IndexFunc(events[i+1:], endsHeir); j >= 0 {
+			to = events[i+1+j].At
+		}
+		d.fill(row, e.At, to, next)
+	}
+}
+
+func endsHeir(e Event) bool { return e.Kind == Became || e.Kind == Elected || e.Kind == Killed }
 
 // bars draws a candidate's terms, or everybody's.
 func (d *drawing) bars(row []rune, who string) {

@@ -126,6 +126,8 @@ func TestHistoriesThatCanBeTold(t *testing.T) {
 
 func TestHistoriesThatCannotBeTold(t *testing.T) {
 	a, b := rec("a", "1", 1, 1), rec("b", "2", 2, 2)
+	noted := rec("a", "1", 1, 1)
+	noted.Note = "n"
 	a2 := rec("a", "3", 1, 3)
 	for sentence, history := range map[string][]linear.Operation{
 		"an acknowledged create is gone": {
@@ -204,6 +206,9 @@ func TestHistoriesThatCannotBeTold(t *testing.T) {
 		"a reader is told another value": {
 			at(1, 0, 1, create(a, linear.Done)), at(2, 2, 3, get(rec("a", "7", 1, 1))),
 		},
+		"a reader is told another note": {
+			at(1, 0, 1, create(a, linear.Done)), at(2, 2, 3, get(noted)),
+		},
 		"a reader is told of a record that nobody wrote": {
 			at(2, 2, 3, get(a)),
 		},
@@ -262,7 +267,7 @@ func TestAHistoryThatCannotBeJudgedIsRefused(t *testing.T) {
 	_, err := linear.Check([]linear.Operation{
 		at(1, 0, 1, create(a, linear.Unknown)), at(1, 2, 3, create(a, linear.Done)),
 	}, patience)
-	require.ErrorContains(t, err, "two writes of one signature and value")
+	require.ErrorContains(t, err, "two writes of one signature, value and note")
 
 	_, err = linear.Check([]linear.Operation{{Kind: linear.Create, Name: "safe", Outcome: linear.Unknown}}, patience)
 	require.ErrorContains(t, err, "a record is missing")
@@ -270,6 +275,9 @@ func TestAHistoryThatCannotBeJudgedIsRefused(t *testing.T) {
 	_, err = linear.Read(strings.NewReader("{}\n{\"kind\":"))
 	require.ErrorContains(t, err, "operation 1")
 
-	binary := []linear.Operation{at(1, 0, 1, create(rec("a", "\xff", 1, 1), linear.Done))}
-	require.ErrorContains(t, linear.Write(new(bytes.Buffer), binary), "UTF-8")
+	for _, binary := range []linear.Record{{Signature: "\xff"}, {Value: "\xff"}, {Note: "\xff"}, {Signature: "\xd0", Note: "\x90"}} {
+		history := []linear.Operation{at(1, 0, 1, create(&binary, linear.Done))}
+		history[0].Given = &binary
+		require.ErrorContains(t, linear.Write(new(bytes.Buffer), history), "UTF-8")
+	}
 }

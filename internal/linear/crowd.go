@@ -153,6 +153,9 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 	case dice < 66:
 		next := m.signed()
 		next.Signature, next.TTL = rec.Signature, rec.TTL
+		if dice%2 == 0 {
+			next.Value = rec.Value // a note alone
+		}
 		return m.store.Swap(ctx, m.name, rec, next)
 	case dice < 78:
 		return m.store.Swap(ctx, m.name, rec, m.signed())
@@ -167,5 +170,5 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 func (m *member) signed() kv.Record {
 	m.writes++
 	id := fmt.Sprintf("%d.%d", m.number, m.writes)
-	return kv.Record{Signature: "s" + id, Value: "v" + id, TTL: m.work.crowd.TTL}
+	return kv.Record{Signature: "s" + id, Value: "v" + id, Note: "n" + id, TTL: m.work.crowd.TTL}
 }

@@ -24,8 +24,8 @@
 //
 // # What a history must be
 //
-// Each write has a signature and value of its own. Then what a reader saw tells
-// which write it saw, and every token and revision belongs to one write: the
+// No two writes have the same signature, value and note. Then what a reader saw
+// tells which write it saw, and every token and revision belongs to one write: the
 // search need not guess. Check refuses any other history.
 //
 // Not judged here: foreign records, leases handed over, watches, how long a

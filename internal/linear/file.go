@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
-	"unicode/utf8"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -21,7 +20,7 @@ func Write(w io.Writer, history []Operation) error {
 	lines := json.NewEncoder(buffered)
 	for i, op := range history {
 		for _, rec := range []*Record{op.Given, op.Next, op.Got} {
-			if rec != nil && (!utf8.ValidString(rec.Signature) || !utf8.ValidString(rec.Value)) {
+			if rec != nil && !rec.isText() {
 				return fmt.Errorf("linear: operation %d: a record that is no UTF-8 would not be read back as it was", i)
 			}
 		}

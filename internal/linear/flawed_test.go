@@ -30,6 +30,8 @@ const (
 	swapsWithoutToken    flaw = "a hand-over keeps the token"
 	publishesNewToken    flaw = "a publication changes the token"
 	publishesInVain      flaw = "a publication is acknowledged and lost"
+	notesInVain          flaw = "a publication of a note alone is acknowledged and lost"
+	losesNotes           flaw = "a refresh answers without the note"
 	keepsRevision        flaw = "a publication keeps the revision"
 	mixesValues          flaw = "a swap answers with the value that it replaced"
 	refreshesAnything    flaw = "a refresh is answered without a look at the record"
@@ -97,7 +99,7 @@ func (b *notebook) sign(p page, rec kv.Record) page {
 	if b.flaw == resetsTokens && p.rec == (kv.Record{}) {
 		p.drawn = 1
 	}
-	p.rec = kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: rec.TTL, Token: p.drawn, Revision: b.count}
+	p.rec = kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: rec.TTL, Token: p.drawn, Revision: b.count}
 	p.expires = time.Now().Add(rec.TTL)
 	if b.flaw == fadesEarly {
 		p.expires = time.Now().Add(rec.TTL / 2)
@@ -147,7 +149,7 @@ func (b *notebook) Swap(_ context.Context, name string, old, next kv.Record) (kv
 		}
 	} else {
 		b.count++
-		p.rec.Value, p.rec.Revision = next.Value, b.count
+		p.rec.Value, p.rec.Note, p.rec.Revision = next.Value, next.Note, b.count
 		switch b.flaw {
 		case keepsRevision:
 			p.rec.Revision = before.Revision
@@ -157,6 +159,9 @@ func (b *notebook) Swap(_ context.Context, name string, old, next kv.Record) (kv
 		case shortensByPublishing:
 			p.expires = time.Now().Add(p.rec.TTL / 4)
 		}
+	}
+	if b.flaw == notesInVain && next.Signature == old.Signature && next.Value == before.Value {
+		return p.rec, nil
 	}
 	if !b.is(publishesInVain, 7) {
 		b.put(name, p)
@@ -182,6 +187,9 @@ func (b *notebook) Refresh(_ context.Context, name string, rec kv.Record) (kv.Re
 		p.expires = time.Now().Add(p.rec.TTL)
 	}
 	b.put(name, p)
+	if b.is(losesNotes, 7) {
+		p.rec.Note = ""
+	}
 	return p.rec, nil
 }
 
@@ -225,7 +233,7 @@ func TestEachFlawOfAStoreIsFound(t *testing.T) {
 	flaws := []flaw{
 		deletesAnything, deletesHeld, deletesTwice, createsTwice, createsLater, overwrites,
 		refusesVacant, swapsAtAnyRevision, swapsForAnybody, swapsWithoutToken, publishesNewToken,
-		publishesInVain, keepsRevision, mixesValues, refreshesAnything, refusesOwner, bringsBack,
+		publishesInVain, notesInVain, losesNotes, keepsRevision, mixesValues, refreshesAnything, refusesOwner, bringsBack,
 		resetsTokens, readsOldState, readsNothing, forgetsWrites, acknowledgesRefused,
 	}
 	for _, f := range flaws {

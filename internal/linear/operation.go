@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"github.com/electkv/election/kv"
 )
@@ -69,16 +70,22 @@ type Operation struct {
 	Error   string        `json:"error,omitempty"`
 }
 
-// A Record is a [kv.Record] as it is written to a file. Its value is UTF-8.
+// A Record is a [kv.Record] as it is written to a file. Its value is UTF-8, as its
+// note is.
 type Record struct {
 	Signature string        `json:"signature"`
 	Value     string        `json:"value"`
+	Note      string        `json:"note,omitempty"`
 	Token     uint64        `json:"token,omitempty"`
 	Revision  uint64        `json:"revision,omitempty"`
 	TTL       time.Duration `json:"ttl_ns,omitempty"`
 	Lease     string        `json:"lease,omitempty"`
 	Foreign   bool          `json:"foreign,omitempty"`
 	Permanent bool          `json:"permanent,omitempty"`
+}
+
+func (r *Record) isText() bool {
+	return utf8.ValidString(r.Signature) && utf8.ValidString(r.Value) && utf8.ValidString(r.Note)
 }
 
 // written returns the record that the operation writes, nil if it writes none.

@@ -23,6 +23,7 @@ type safe struct {
 
 	held             bool
 	signature, value string
+	note             string
 	// token and revision are zero if nobody was ever told them.
 	token, revision uint64
 	// floor is the largest token that an earlier signature can be proved to have
@@ -92,7 +93,7 @@ func (s safe) swap(op *action) (safe, bool) {
 		if op.Next.Signature != s.signature {
 			return s.empty().sign(op)
 		}
-		s.value, s.revision = op.Next.Value, op.revision
+		s.value, s.note, s.revision = op.Next.Value, op.Next.Note, op.revision
 		return s, op.Outcome == Unknown || s.shows(op.Got)
 	case Stale:
 		return s.refused(op, holds)
@@ -151,13 +152,13 @@ func (s safe) owned(rec *Record) bool {
 
 // shows reports whether rec is what the safe holds.
 func (s safe) shows(rec *Record) bool {
-	return s.owned(rec) && !rec.Permanent && s.value == rec.Value && s.revision == rec.Revision
+	return s.owned(rec) && !rec.Permanent && s.value == rec.Value && s.note == rec.Note && s.revision == rec.Revision
 }
 
 // sign puts op's record with its new signature into the empty safe.
 func (s safe) sign(op *action) (safe, bool) {
 	rec, ttl := op.written(), op.written().TTL
-	s.held, s.signature, s.value = true, rec.Signature, rec.Value
+	s.held, s.signature, s.value, s.note = true, rec.Signature, rec.Value, rec.Note
 	s.token, s.revision, s.dies = op.token, op.revision, op.dies
 	if op.Outcome == Done {
 		if op.Got.TTL < ttl || !s.shows(op.Got) {

@@ -37,9 +37,9 @@ type story struct {
 }
 
 // A write is known by what it writes.
-type write struct{ signature, value string }
+type write struct{ signature, value, note string }
 
-var errNotUnique = errors.New("linear: the history has two writes of one signature and value")
+var errNotUnique = errors.New("linear: the history has two writes of one signature, value and note")
 
 // stories splits a history by safes, in the order of their first operations.
 func stories(history []Operation) ([]*story, error) {
@@ -101,7 +101,7 @@ func (s *story) number() error {
 		if a.Got == nil {
 			continue
 		}
-		seen := write{a.Got.Signature, a.Got.Value}
+		seen := write{a.Got.Signature, a.Got.Value, a.Got.Note}
 		if tokens[a.Got.Signature] == 0 {
 			tokens[a.Got.Signature] = a.Got.Token
 		}
@@ -120,7 +120,7 @@ func (s *story) number() error {
 		if rec == nil {
 			continue
 		}
-		w := write{rec.Signature, rec.Value}
+		w := write{rec.Signature, rec.Value, rec.Note}
 		if known[w] {
 			return fmt.Errorf("%w: %q: %v", errNotUnique, s.name, rec)
 		}

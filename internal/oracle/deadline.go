@@ -58,20 +58,32 @@ func (e Evidence) ledgers() (byWho map[string]*ledger, commits bool) {
 }
 
 // grants reports whether a request was answered with a lease under token. To
-// publish a value, which is a swap, grants none.
+// publish a value, which is a swap, grants none. A place in line is granted as a
+// record is: it becomes one without anybody's doing.
 func (r request) grants(token uint64) bool {
-	return (r.sent.Op == "create" || r.sent.Op == "refresh") &&
+	return (r.enters() || r.sent.Op == "refresh" || r.sent.Op == "stay") &&
 		r.answered.Result == history.OK && r.answered.Token == token
 }
+
+// enters reports whether a request puts in a record that was not there.
+func (r request) enters() bool { return r.sent.Op == "create" || r.sent.Op == "join" }
 
 // proof returns the request that allows a leader to trust its lease until
 // trust.Until, as far as answers before trust.At go: one whose answer was a
 // success under its token and that was sent no more than TTL − margin before, by
 // a clock that may run slow. If there are several, it is the one answered first.
-// A create whose answer was lost is proof if its record was seen afterwards.
+// A create or join whose answer was lost is proof if its record was seen
+// afterwards, or was found by another join, which proves no more than that.
 func (e Evidence) proof(l *ledger, trust history.Event) (r request, found bool) {
 	for _, r := range l.before(trust) {
-		if r.grants(trust.Token) && r.answered.At <= trust.At && e.allows(r.sent, r.answered.TTL, trust) {
+		if !r.grants(trust.Token) || r.answered.At > trust.At {
+			continue
+		}
+		if first, ok := l.doubtful(r.sent); ok && r.sent.Op == "join" {
+			first.answered, first.committed = r.answered, first.committed || r.committed
+			r = first
+		}
+		if e.allows(r.sent, r.answered.TTL, trust) {
 			return r, true
 		}
 	}
@@ -102,15 +114,15 @@ func (l *ledger) before(trust history.Event) []request {
 	return l.requests[min(from, to):to]
 }
 
-// doubtful returns the first create with an unclear answer that may have put in
-// the record that was seen. Which of several it was, nobody knows; the store has
+// doubtful returns the first create or join with an unclear answer that may have
+// put in the record that was seen. Which of several it was, nobody knows; the store has
 // carried one of them out, or none.
 func (l *ledger) doubtful(seen history.Event) (first request, found bool) {
 	for _, r := range l.requests {
 		if r.sent.At > seen.At {
 			break
 		}
-		if r.sent.Op == "create" && r.sent.Signature == seen.Signature && r.answered.Result == history.Unknown {
+		if r.enters() && r.sent.Signature == seen.Signature && r.answered.Result == history.Unknown {
 			if !found {
 				first, found = r, true
 			}

@@ -20,6 +20,9 @@ func OneLeader(e Evidence) Finding {
 	longest := e.Terms[0] // the earlier term that ends last
 	least, allowed := never, 0
 	for _, b := range e.Terms[1:] {
+		if b.End <= b.Begin {
+			continue // it was over before it was told of, and never led
+		}
 		gap := b.Begin - longest.End
 		switch {
 		case gap >= 0:

@@ -13,6 +13,7 @@ package oracle
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,10 +41,12 @@ type Finding struct {
 // A Rule looks at one promise.
 type Rule func(Evidence) Finding
 
-// Evidence is a history with the terms that it shows.
+// Evidence is what a history shows of the leader's safe, and the terms in it; and
+// of all safes.
 type Evidence struct {
 	history.History
 	Terms []history.Stretch // in the order of their beginnings
+	Whole history.History   // with what is about the other safes
 }
 
 // All returns every rule.
@@ -53,6 +56,9 @@ func All() []Rule {
 		TokensGrow, FenceHolds, WorkWithinTerm, SleepersNotice,
 		LeaderInTime, LeaderKept, CallbacksPaired, ReleasedMeansStopped,
 		NothingLeft, RequestsBounded, ForeignUnharmed,
+		InOrder, TurnPassed, WaitsInLine,
+		HandedOver, TransferDone, RequestDone, WaitingIsFree,
+		PreferredLeads, FewChanges, SmallShare,
 	}
 }
 
@@ -64,9 +70,10 @@ func Judge(h history.History, rules ...Rule) Findings {
 	if len(rules) == 0 {
 		rules = All()
 	}
-	h.Events = append([]history.Event(nil), h.Events...)
+	h.Events = slices.Clone(h.Events)
 	h.Sort()
-	e := Evidence{History: h, Terms: h.Stretches()}
+	e := Evidence{History: h, Terms: h.Stretches(), Whole: h}
+	e.Events = slices.DeleteFunc(slices.Clone(h.Events), func(ev history.Event) bool { return ev.Safe != "" })
 	findings := make(Findings, len(rules))
 	for i, rule := range rules {
 		findings[i] = rule(e)

@@ -51,11 +51,12 @@ func result(r string) func(*history.Event) {
 // asleep from 2000 to 6000, c leads from 4800 to 7100.
 func good() history.History {
 	return history.History{
-		About: history.About{TTL: 3 * time.Second, Margin: 300 * ms, Life: 3300 * ms, Slack: time.Second, Requests: 20},
+		About: history.About{TTL: 3 * time.Second, Margin: 300 * ms, Life: 3300 * ms, Slack: time.Second, Requests: 20, Turn: 3 * time.Second},
 		Events: []history.Event{
 			at(0, "a", history.Ready), at(0, "b", history.Ready), at(0, "c", history.Ready),
 			at(5, "a", history.Sent, call(1, "create")),
-			at(7, "a", history.Committed, call(1, "create")),
+			at(7, "a", history.Committed, call(1, "create"), token(1)),
+			at(7, "a", history.Holds, token(1)),
 			at(8, "a", history.Answered, call(1, "create"), token(1), result(history.OK)),
 			at(10, "a", history.Elected, token(1), until(2705)),
 			at(11, "a", history.Started, token(1)),
@@ -70,7 +71,9 @@ func good() history.History {
 			at(1000, "a", history.Killed),
 			at(1000, "a", history.Due, within(3300), text("a was killed")),
 			at(1040, "b", history.Sent, call(1, "create")),
-			at(1041, "b", history.Committed, call(1, "create")),
+			at(1039, "", history.Holds),
+			at(1041, "b", history.Committed, call(1, "create"), token(2)),
+			at(1041, "b", history.Holds, token(2)),
 			at(1042, "b", history.Answered, call(1, "create"), result(history.Unknown)),
 			at(1045, "b", history.Seen, call(0, ""), token(2), result(history.OK)),
 			at(1050, "b", history.Elected, token(2), until(3740)),
@@ -85,7 +88,9 @@ func good() history.History {
 			at(2000, "b", history.Stopped),
 			at(2000, "b", history.Due, within(3300), text("b was put to sleep")),
 			at(4780, "c", history.Sent, call(1, "create")),
-			at(4781, "c", history.Committed, call(1, "create")),
+			at(4775, "", history.Holds),
+			at(4781, "c", history.Committed, call(1, "create"), token(3)),
+			at(4781, "c", history.Holds, token(3)),
 			at(4782, "c", history.Answered, call(1, "create"), token(3), result(history.OK)),
 			at(4800, "c", history.Elected, token(3), until(7480)),
 			at(4801, "c", history.Started, token(3)),
@@ -103,13 +108,18 @@ func good() history.History {
 			at(7102, "c", history.Sent, call(2, "delete"), token(3)),
 			at(7103, "c", history.Answered, call(2, "delete"), result("ok")),
 			at(7104, "c", history.Left),
+			at(7103, "", history.Holds),
+			at(7200, "a", history.Waits, count(2)),
 		},
 	}
 }
 
 // with replaces the event of a kind at a time by others.
 func with(t int, kind history.Kind, others ...history.Event) history.History {
-	h := good()
+	return replaced(good(), t, kind, others...)
+}
+
+func replaced(h history.History, t int, kind history.Kind, others ...history.Event) history.History {
 	i := slices.IndexFunc(h.Events, func(e history.Event) bool { return e.At == time.Duration(t)*ms && e.Kind == kind })
 	h.Events = slices.Replace(h.Events, i, i+1, others...)
 	return h
@@ -124,12 +134,15 @@ func without(kinds ...history.Kind) history.History {
 
 func TestAHistoryWithoutFaultKeepsEveryPromise(t *testing.T) {
 	findings := oracle.Judge(good())
-	require.True(t, findings.AllKept(), "%s", findings)
-	require.Len(t, findings, len(oracle.All()))
-	for _, f := range findings {
+	require.Empty(t, findings.Broken())
+	for _, f := range findings[:len(findings)-ofSuccessions] {
+		require.Equal(t, oracle.Kept, f.Verdict, f.Promise)
 		require.Positive(t, f.Count, f.Promise)
 	}
 }
+
+// ofSuccessions is how many of the rules, the last, are about those.
+const ofSuccessions = 7
 
 func TestWhatKeepsEveryPromise(t *testing.T) {
 	for name, h := range map[string]history.History{
@@ -350,7 +363,7 @@ func TestARuleFindsWhatIsBroken(t *testing.T) {
 			"released means stopped", "c gave up the safe under token 3 while its work went on"},
 		{"goroutines are left",
 			with(7104, history.Left, at(7104, "c", history.Left, count(2), text("watch, timer"))),
-			"nothing is left running", "c returned and left 2 goroutines: watch, timer"},
+			"nothing is left running", "c returned and left 2 behind: watch, timer"},
 		{"too many requests are sent", busy,
 			"requests are bounded", "a sent 2 requests within 0.89 s; at most 1"},
 		{"a foreign record is overwritten",
@@ -376,7 +389,7 @@ func TestEachRuleIsSilentWhereThereIsNothingToJudgeBy(t *testing.T) {
 	require.False(t, oracle.Judge(history.History{}).AllKept())
 	require.False(t, oracle.Findings(nil).AllKept())
 
-	quiet := oracle.Judge(without(history.Sent, history.Committed, history.Keep, history.Left, history.Woken))
+	quiet := oracle.Judge(without(history.Sent, history.Committed, history.Keep, history.Left, history.Woken, history.Holds, history.Waits))
 	require.Empty(t, quiet.Broken())
 	silent := []string{}
 	for _, f := range quiet {
@@ -385,7 +398,8 @@ func TestEachRuleIsSilentWhereThereIsNothingToJudgeBy(t *testing.T) {
 		}
 	}
 	require.Equal(t, []string{"deadline from the send", "no resurrection", "extension only on proof", "a sleeper finds out",
-		"a leader kept", "released means stopped", "nothing is left running", "requests are bounded"}, silent)
+		"a leader kept", "released means stopped", "nothing is left running", "requests are bounded",
+		"everybody in turn", "a turn is taken or passed on", "who waits is in line"}, silent[:len(silent)-ofSuccessions])
 }
 
 func TestAWaitIsFromTheFaultToTheNextElectionOrExtension(t *testing.T) {

@@ -4,13 +4,14 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// NothingLeft is the rule that whoever has returned has left nothing running.
+// NothingLeft is the rule that whoever has returned has left nothing running, and
+// no place in line.
 func NothingLeft(e Evidence) Finding {
 	f := Finding{Promise: "nothing is left running"}
 	n := 0
 	for _, left := range e.Of("", history.Left) {
 		if left.Count > 0 {
-			return f.broken("%s returned and left %d goroutines: %s", left.Who, left.Count, left.Text)
+			return f.broken("%s returned and left %d behind: %s", left.Who, left.Count, left.Text)
 		}
 		n++
 	}
@@ -29,7 +30,7 @@ func RequestsBounded(e Evidence) Finding {
 	}
 	recent := map[string][]history.Event{}
 	most, n := 0, 0
-	for _, sent := range e.Of("", history.Sent) {
+	for _, sent := range e.Whole.Of("", history.Sent) {
 		window := append(recent[sent.Who], sent)
 		for window[0].At <= sent.At-e.TTL {
 			window = window[1:]
@@ -51,13 +52,13 @@ func RequestsBounded(e Evidence) Finding {
 // still there when it is looked for.
 func ForeignUnharmed(e Evidence) Finding {
 	f := Finding{Promise: "foreign records unharmed"}
-	placed, n := "", 0
+	placed, n := map[uint64]string{}, 0 // by token, which tells those in one line apart
 	for _, ev := range e.Of("", history.Placed, history.Found) {
 		switch {
 		case ev.Kind == history.Placed:
-			placed = ev.Value
-		case ev.Value != placed:
-			return f.broken("%.40q was put into the safe by somebody else, and %.40q is there now", placed, ev.Value)
+			placed[ev.Token] = ev.Value
+		case ev.Value != placed[ev.Token]:
+			return f.broken("%.40q was put into the safe by somebody else, and %.40q is there now", placed[ev.Token], ev.Value)
 		default:
 			n++
 		}

@@ -15,6 +15,9 @@ func TokensGrow(e Evidence) Finding {
 	}
 	largest := uint64(0)
 	for i, t := range e.Terms {
+		if t.End <= t.Begin {
+			continue // it was over before it was told of, and never led
+		}
 		if i > 0 && t.Token <= largest && !e.touched(t) {
 			return f.broken("%s was elected with token %d after token %d", t.Who, t.Token, largest)
 		}

@@ -141,8 +141,8 @@ func CallbacksPaired(e Evidence) Finding {
 	return f.kept(n, "%d times started, and each time stopped once", n)
 }
 
-// ReleasedMeansStopped is the rule that a leader gives the safe up only after
-// its work has stopped.
+// ReleasedMeansStopped is the rule that a leader gives the safe up, or hands it
+// over, only after its work has stopped.
 func ReleasedMeansStopped(e Evidence) Finding {
 	f := Finding{Promise: "released means stopped"}
 	working := map[string]uint64{}
@@ -154,7 +154,7 @@ func ReleasedMeansStopped(e Evidence) Finding {
 		case history.Finished, history.Ready:
 			delete(working, ev.Who)
 		case history.Sent:
-			if ev.Op != "delete" {
+			if ev.Op != "delete" && ev.Next == "" {
 				continue
 			}
 			if token, busy := working[ev.Who]; busy && token == ev.Token {

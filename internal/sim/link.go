@@ -18,7 +18,7 @@ type link struct {
 	used map[int]*atomic.Bool // which faults at one call have taken place
 }
 
-var _ kv.Store = (*link)(nil)
+var _ kv.Queue = (*link)(nil)
 
 var (
 	errDown   = errors.New("sim: connection refused")
@@ -50,6 +50,8 @@ const (
 	opRefresh = "refresh"
 	opDelete  = "delete"
 	opGet     = "get"
+	opJoin    = "join"
+	opStay    = "stay"
 )
 
 func newLink(n *Node) *link {
@@ -62,80 +64,96 @@ func newLink(n *Node) *link {
 
 // An answer is what comes back of a request.
 type answer struct {
-	rec kv.Record
-	err error
+	rec   kv.Record
+	leads bool // the record is the first in line
+	err   error
+}
+
+// A request is what is asked for, and of which safe.
+type request struct {
+	op   string
+	safe *safe
+}
+
+func (l *link) request(name, op string) request {
+	return request{op, l.w.store.safe(history.SafeOf(name))}
+}
+
+// write asks the store to carry out a write.
+func (l *link) write(ctx context.Context, name, op string, do func(*safe, caller) answer) answer {
+	by, r := caller{l.node.Name, history.CallOf(ctx), op, l.w.Now()}, l.request(name, op)
+	return l.ask(ctx, r, func() answer { return r.safe.write(func() answer { return do(r.safe, by) }) })
 }
 
 // ask sends a request and waits for its answer.
-func (l *link) ask(ctx context.Context, op string, do func() (kv.Record, error)) (kv.Record, error) {
+func (l *link) ask(ctx context.Context, r request, do func() answer) (a answer) {
 	l.open.Add(1)
 	defer l.open.Add(-1)
-	l.pause(PauseBefore, op)
+	l.pause(PauseBefore, r.op)
 	l.node.StandStill()
-	if ctx.Err() != nil && !l.chance(50, rollLate, op) { // else it was on its way already
-		return kv.Record{}, context.Cause(ctx)
+	if ctx.Err() != nil && !l.chance(50, rollLate, r) { // else it was on its way already
+		return answer{err: context.Cause(ctx)}
 	}
 	reply := make(chan answer, 1)
-	l.send(op, do, reply)
-	var a answer
+	l.send(r, do, reply)
 	select {
 	case <-ctx.Done():
 		a.err = context.Cause(ctx)
 	case a = <-reply:
 	}
-	l.pause(PauseAfter, op)
+	l.pause(PauseAfter, r.op)
 	l.node.StandStill()
-	return a.rec, a.err
+	return a
 }
 
 // send lets a request arrive once, never, or twice.
-func (l *link) send(op string, do func() (kv.Record, error), reply chan<- answer) {
-	arrives := l.delay(rollRequest, op)
-	if l.lost(CutRequests, rollLoss, op) {
+func (l *link) send(r request, do func() answer, reply chan<- answer) {
+	arrives := l.delay(rollRequest, r)
+	if l.lost(CutRequests, rollLoss, r) {
 		return
 	}
-	time.AfterFunc(arrives, func() { l.arrive(op, do, reply) })
-	if f, ok := l.suffers(Duplicate); ok && l.chance(f.Chance, rollTwice, op) {
-		again := arrives + 1 + l.w.below(f.Size, l.keys(rollTwice, op)...)
-		time.AfterFunc(again, func() { _, _ = do() })
+	time.AfterFunc(arrives, func() { l.arrive(r, do, reply) })
+	if f, ok := l.suffers(Duplicate); ok && l.chance(f.Chance, rollTwice, r) {
+		again := arrives + 1 + l.w.below(f.Size, l.keys(rollTwice, r)...)
+		time.AfterFunc(again, func() { do() })
 	}
 }
 
 // arrive carries a request out and sends the answer back.
-func (l *link) arrive(op string, do func() (kv.Record, error), reply chan<- answer) {
-	rec, err := do()
-	if errors.Is(err, errDown) && l.chance(50, rollSilent, op) {
+func (l *link) arrive(r request, do func() answer, reply chan<- answer) {
+	a := do()
+	if errors.Is(a.err, errDown) && l.chance(50, rollSilent, r) {
 		return
 	}
-	back := l.delay(rollReply, op)
-	if l.lost(CutReplies, rollReply, op) {
+	back := l.delay(rollReply, r)
+	if l.lost(CutReplies, rollReply, r) {
 		return
 	}
-	if l.once(LoseReply, op) {
-		if op == opCreate && err == nil {
+	if l.once(LoseReply, r.op) {
+		if r.op == opCreate && r.safe.name == "" && a.err == nil {
 			l.w.promise(l.node.Name, "the answer to a create was lost", l.w.TTL/2)
 		}
 		return
 	}
-	time.AfterFunc(back, func() { reply <- answer{rec, err} })
+	time.AfterFunc(back, func() { reply <- a })
 }
 
 // delay returns how long a message takes that is sent now.
-func (l *link) delay(key uint64, op string) time.Duration {
-	d := l.w.below(l.w.Delay, l.keys(key, op)...)
+func (l *link) delay(key uint64, r request) time.Duration {
+	d := l.w.below(l.w.Delay, l.keys(key, r)...)
 	if f, ok := l.suffers(Delay); ok {
-		d += l.w.below(f.Size, l.keys(key, op, 1)...)
+		d += l.w.below(f.Size, l.keys(key, r, 1)...)
 	}
 	return d
 }
 
 // lost reports whether a message is lost that is sent now.
-func (l *link) lost(cut Kind, key uint64, op string) bool {
+func (l *link) lost(cut Kind, key uint64, r request) bool {
 	if _, ok := l.suffers(cut, Crash); ok {
 		return true
 	}
 	f, ok := l.suffers(Lose)
-	return ok && l.chance(f.Chance, key, op)
+	return ok && l.chance(f.Chance, key, r)
 }
 
 // pause lets the candidate's process stand still, whatever the request's context
@@ -171,84 +189,63 @@ func (l *link) suffers(kinds ...Kind) (Fault, bool) {
 	return l.w.active(l.node, kinds...)
 }
 
-func (l *link) chance(percent int, key uint64, op string) bool {
-	return l.w.chance(percent, l.keys(key, op)...)
+func (l *link) chance(percent int, key uint64, r request) bool {
+	return l.w.chance(percent, l.keys(key, r)...)
 }
 
 // keys are what a decision about a message depends on: whose it is, what it is,
 // and when it is sent.
-func (l *link) keys(key uint64, op string, more ...uint64) []uint64 {
-	what := uint64(op[0])<<8 | uint64(op[len(op)-1])
+func (l *link) keys(key uint64, r request, more ...uint64) []uint64 {
+	what := uint64(r.safe.index)<<16 | uint64(r.op[0])<<8 | uint64(r.op[len(r.op)-1])
 	return append([]uint64{key, uint64(l.node.Index), what, uint64(l.w.Now())}, more...)
 }
 
 // Create implements [kv.Store].
-func (l *link) Create(ctx context.Context, _ string, rec kv.Record) (kv.Record, error) {
-	s := l.w.store
-	return l.ask(ctx, opCreate, func() (kv.Record, error) {
-		return s.write(l.node.Name, history.CallOf(ctx), opCreate, func(old kv.Record) (kv.Record, error) {
-			if old != (kv.Record{}) {
-				return kv.Record{}, kv.ErrHeld
-			}
-			n := s.next()
-			return kv.Record{Signature: rec.Signature, Value: rec.Value, TTL: l.w.Store.grant(rec.TTL), Token: n, Revision: n}, nil
-		})
-	})
+func (l *link) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	a := l.write(ctx, name, opCreate, func(f *safe, by caller) answer { return f.create(by, rec) })
+	return a.rec, a.err
 }
 
 // Swap implements [kv.Store].
-func (l *link) Swap(ctx context.Context, _ string, old, next kv.Record) (kv.Record, error) {
-	s := l.w.store
-	return l.ask(ctx, opSwap, func() (kv.Record, error) {
-		return s.write(l.node.Name, history.CallOf(ctx), opSwap, func(rec kv.Record) (kv.Record, error) {
-			if !same(rec, old) || rec.Revision != old.Revision {
-				return kv.Record{}, kv.ErrStale
-			}
-			rec.Value, rec.Revision = next.Value, s.next()
-			if next.Signature != old.Signature {
-				rec.Signature, rec.Token, rec.TTL = next.Signature, rec.Revision, l.w.Store.grant(next.TTL)
-				rec.Foreign, rec.Permanent = false, false
-			}
-			return rec, nil
-		})
-	})
+func (l *link) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	a := l.write(ctx, name, opSwap, func(f *safe, by caller) answer { return f.swap(by, old, next) })
+	return a.rec, a.err
 }
 
 // Refresh implements [kv.Store].
-func (l *link) Refresh(ctx context.Context, _ string, rec kv.Record) (kv.Record, error) {
-	return l.ask(ctx, opRefresh, func() (kv.Record, error) {
-		return l.w.store.write(l.node.Name, history.CallOf(ctx), opRefresh, func(old kv.Record) (kv.Record, error) {
-			if !old.Owns(rec) {
-				return kv.Record{}, kv.ErrStale
-			}
-			return old, nil
-		})
-	})
+func (l *link) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	a := l.write(ctx, name, opRefresh, func(f *safe, by caller) answer { return f.refresh(by, rec) })
+	return a.rec, a.err
 }
 
 // Delete implements [kv.Store].
-func (l *link) Delete(ctx context.Context, _ string, rec kv.Record) error {
-	_, err := l.ask(ctx, opDelete, func() (kv.Record, error) {
-		return l.w.store.write(l.node.Name, history.CallOf(ctx), opDelete, func(old kv.Record) (kv.Record, error) {
-			if !same(old, rec) {
-				return kv.Record{}, kv.ErrStale
-			}
-			return kv.Record{}, nil
-		})
-	})
-	return err
+func (l *link) Delete(ctx context.Context, name string, rec kv.Record) error {
+	return l.write(ctx, name, opDelete, func(f *safe, by caller) answer { return f.remove(by, rec) }).err
 }
 
-// same reports whether the safe holds the record that a candidate means. Adapters
-// refuse to touch what is foreign; this store does what it is asked, so that it
-// shows who asks.
-func same(rec, meant kv.Record) bool {
-	return rec.Owns(meant) || rec.Foreign && rec == meant
+// Join implements [kv.Queue] if the store has lines.
+func (l *link) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if !l.w.Store.Lines {
+		return kv.Record{}, errors.ErrUnsupported
+	}
+	a := l.write(ctx, name, opJoin, func(f *safe, by caller) answer { return f.join(by, rec) })
+	return a.rec, a.err
+}
+
+// Stay implements [kv.Queue].
+func (l *link) Stay(ctx context.Context, name string, rec kv.Record) (place kv.Record, leads bool, err error) {
+	a := l.write(ctx, name, opStay, func(f *safe, by caller) answer { return f.stay(by, rec) })
+	return a.rec, a.leads, a.err
 }
 
 // Get implements [kv.Store].
-func (l *link) Get(ctx context.Context, _ string) (kv.Record, error) {
-	return l.ask(ctx, opGet, l.w.store.get)
+func (l *link) Get(ctx context.Context, name string) (kv.Record, error) {
+	r := l.request(name, opGet)
+	a := l.ask(ctx, r, func() answer {
+		rec, err := r.safe.get()
+		return answer{rec: rec, err: err}
+	})
+	return a.rec, a.err
 }
 
 // Lifetime implements [kv.Store].

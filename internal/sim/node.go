@@ -20,6 +20,9 @@ type Node struct {
 	Plan  NodePlan
 	Link  kv.Store // its way to the store
 	Store kv.Store // the same, which notes what the candidate asks
+	// Errand is what somebody outside asks for who has this process; nil in those of
+	// candidates.
+	Errand *Act
 
 	paused   atomic.Pointer[Window] // the last time that it stood still at one call
 	clock    atomic.Pointer[Clock]
@@ -31,7 +34,13 @@ type Node struct {
 	until    time.Duration // the trust that was noted last, in true time
 	leaves   time.Duration // when it gives the term up by itself
 	stopped  bool          // the term's end was noted
+	since    time.Duration // when its campaign began
+	place    uint64        // the token of its place in line, as it was told last,
+	told     time.Duration // and when
 	terms    uint64
+	acts     chan Act       // that it is told to do
+	busy     sync.WaitGroup // with those
+	target   string         // whom it is to hand over to when its work has stopped
 }
 
 // A Term is what a candidate under test holds while it leads.
@@ -46,10 +55,18 @@ type Term interface {
 	// Quit ends the term before the work has returned; it does nothing where an
 	// engine cannot do that.
 	Quit()
+	// GaveUp reports whether the term has ended because its leader, or its engine,
+	// gave it up.
+	GaveUp() bool
+	// Transfer hands over to a candidate. The error is ErrNoHeir if that does not
+	// stand.
+	Transfer(ctx context.Context, id string) error
+	// SetHeirs publishes whom the leader wants after it.
+	SetHeirs(ctx context.Context, ids ...string) error
 }
 
 func newNode(w *World, index int, plan NodePlan) *Node {
-	n := &Node{w: w, Index: index, Name: string(rune('a' + index)), Plan: plan}
+	n := &Node{w: w, Index: index, Name: string(rune('a' + index)), Plan: plan, acts: make(chan Act, 1), since: never}
 	n.clock.Store(&Clock{Rate: plan.Rate, Deaf: plan.Deaf})
 	n.link = newLink(n)
 	n.Link, n.Store = n.link, n.Observe(n.link)
@@ -60,16 +77,53 @@ func newNode(w *World, index int, plan NodePlan) *Node {
 func (n *Node) Observe(store kv.Store) kv.Store { return history.Observe(store, n.note) }
 
 // Lapsed reports whether the safe is vacant because a record has expired.
-func (n *Node) Lapsed() bool { return n.w.store.isLapsed() }
+func (n *Node) Lapsed() bool { return n.w.store.safe("").isLapsed() }
 
 // note notes what the candidate asks of the store, and looks at what it makes of
 // the answers.
 func (n *Node) note(e history.Event) {
 	e.Who = n.Name
 	n.w.Note(e)
+	if e.Safe != "" {
+		return
+	}
 	if e.Kind == history.Answered && (e.Op == opRefresh || e.Op == opSwap) {
 		time.AfterFunc(1, func() { n.look(e.Result) }) // when it has taken the answer in
 	}
+	if e.Kind == history.Answered && (e.Op == opJoin || e.Op == opStay) && e.Result == history.OK {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.place, n.told = e.Token, n.w.Now()
+	}
+}
+
+// knows reports whether the candidate was told lately that it has a place.
+func (n *Node) knows(token uint64) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.term == nil && n.place == token && token != 0 && n.w.Now()-n.told < n.w.TTL
+}
+
+// stillIn reports whether the place is in line that the candidate was told of last.
+func (n *Node) stillIn() bool {
+	n.mu.Lock()
+	place := n.place
+	n.mu.Unlock()
+	return place != 0 && n.w.store.safe("").has(place)
+}
+
+// campaigns notes that a campaign begins.
+func (n *Node) campaigns() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.term, n.since = nil, n.w.Now()
+}
+
+// waits reports whether the candidate has campaigned since some time ago.
+func (n *Node) waits(since time.Duration) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.term == nil && n.since <= since
 }
 
 // look notes what an answer to a refresh has done to the term: it is trusted
@@ -106,6 +160,15 @@ func (n *Node) suspend(w Window) {
 
 // Now returns the true time since the beginning of the world.
 func (n *Node) Now() time.Duration { return n.w.Now() }
+
+// Schedule returns the schedule of the world that it is in.
+func (n *Node) Schedule() *Schedule { return &n.w.Schedule }
+
+// Heeds reports whether the candidate heeds the succession.
+func (n *Node) Heeds() bool { return n.w.heeds(n.Plan) }
+
+// Ends returns when all candidates are told to leave.
+func (n *Node) Ends() time.Duration { return n.w.Horizon }
 
 // Jitter returns a duration in [0, most) that the seed decides.
 func (n *Node) Jitter(most time.Duration) time.Duration {
@@ -192,7 +255,7 @@ func (n *Node) Begin(term Term) {
 	n.w.Note(history.Event{Who: n.Name, Kind: history.Elected, Token: n.token, Until: n.until})
 	n.w.Note(history.Event{Who: n.Name, Kind: history.Started, Token: n.token})
 	n.mu.Unlock()
-	n.w.ask(n)
+	n.w.poll(n)
 }
 
 // leads reports whether the candidate was elected and has not noted its end.
@@ -236,6 +299,8 @@ func (n *Node) Work(ctx context.Context, term Term) {
 		select {
 		case <-ctx.Done():
 			told = true
+		case a := <-n.acts:
+			told = n.do(ctx, term, a)
 		case <-step.C:
 		}
 	}
@@ -261,7 +326,7 @@ func (n *Node) step() time.Duration {
 // question whether it leads and the write's arrival any time may pass.
 func (n *Node) write(term Term) {
 	token := term.Token()
-	time.AfterFunc(1+n.link.delay(rollWork, "write"), func() { n.w.fence.take(n, token) })
+	time.AfterFunc(1+n.link.delay(rollWork, n.link.request("", "write")), func() { n.w.fence.take(n, token) })
 }
 
 // Finish notes the term's end and stops the work, which may take a while: it is
@@ -272,34 +337,37 @@ func (n *Node) Finish(term Term, cause error) {
 		term.Quit()
 	}
 	ended, lag := term.Err(), n.lag()
+	gaveUp = gaveUp || n.w.heeds(n.Plan) && term.GaveUp()
 	switch {
 	case ended != nil:
 		n.ends(ended)
-	case n.w.quiet(lag, Away): // the lease is kept while the work goes on
+	case n.w.Steady() && n.w.quiet(lag, Away): // the lease is kept while the work goes on
 		n.w.Note(history.Event{Who: n.Name, Kind: history.Keep, Token: term.Token(), Within: lag})
 	}
 	time.Sleep(lag)
 	n.StandStill()
 	if ended == nil {
-		gaveUp = term.Err() == nil
+		gaveUp = term.Err() == nil || n.w.heeds(n.Plan) && term.GaveUp()
 		if cause == nil {
 			cause = errLeaves
 		}
 		n.ends(cause)
 	}
 	n.w.Note(history.Event{Who: n.Name, Kind: history.Finished, Token: term.Token()})
-	if gaveUp {
-		n.handOver()
+	if gaveUp && n.target == "" {
+		n.handOver(term.Token())
 	}
-	n.mu.Lock()
-	n.term = nil
-	n.mu.Unlock()
+	n.campaigns()
 }
 
 // handOver notes that somebody must lead soon after a term that was given up,
 // this candidate or another: the record does not have to fade first.
-func (n *Node) handOver() {
-	soon := n.w.TTL/4 + 10*n.w.Delay
+func (n *Node) handOver(token uint64) {
+	if held, _ := n.w.store.safe("").holder(); held != token && held != 0 {
+		return // it was another's before: that one may take its time
+	}
+	n.inherits(token)
+	soon := n.w.soon()
 	if n.w.quiet(soon) && n.w.Now() < n.w.Horizon-2*n.w.TTL {
 		n.w.Note(history.Event{Kind: history.Due, Within: soon, Text: n.Name + " gave its term up"})
 	}

@@ -17,9 +17,10 @@ type Schedule struct {
 	Delay   time.Duration // at most, of a message one way, if nothing is wrong
 	// Unfenced is set if the resource takes writes under any token.
 	Unfenced bool
-	Store    StorePlan
-	Nodes    []NodePlan
-	Faults   []Fault
+	Succession
+	Store  StorePlan
+	Nodes  []NodePlan
+	Faults []Fault
 }
 
 // A StorePlan says what kind of store it is.
@@ -29,6 +30,10 @@ type StorePlan struct {
 	Least  time.Duration // the shortest TTL that it grants
 	Most   time.Duration // the longest, whatever was asked; zero means any
 	Lazy   time.Duration // how much longer than granted a record may live
+	Lines  bool          // candidates can wait in line
+	Leases bool          // what keeps records alive has a name, and can keep several
+	// Rude is set if whoever joins the line comes before all who wait there.
+	Rude bool
 }
 
 // Expiry is who judges that a record has expired.
@@ -45,6 +50,11 @@ type NodePlan struct {
 	Lag   time.Duration // at most, from the end of a term until its work has stopped
 	Deaf  bool          // its host has no clock that counts suspends
 	Asks  Asks
+
+	Joins time.Duration // when it comes, after all others before it
+	Rank  int
+	Heirs []string // whom it wants after it, at first
+	Plain bool     // it heeds no succession
 }
 
 // Asks says whom the work asks before each step whether it may go on. Each can
@@ -76,6 +86,7 @@ type Fault struct {
 	Size   time.Duration // of delays, pauses and health checks
 	Chance int           // in percent, of losses and duplicates
 	Op     string        // of pauses at one call; how an illness shows
+	Safe   string        // which one Foreign and Remove are about, as history.Event.Safe has it
 }
 
 // Whom a fault concerns, if not one candidate by its index.
@@ -118,7 +129,7 @@ const (
 const (
 	Restart Kind = "restart" // it answers nothing, and breaks its watches
 	Anew    Kind = "anew"    // the same, and all records live anew afterwards
-	Foreign Kind = "foreign" // somebody else waits for the safe, and then holds it
+	Foreign Kind = "foreign" // an old client waits for the safe, and then holds it
 	Remove  Kind = "remove"  // an operator deletes the record
 )
 
@@ -163,7 +174,36 @@ func (s *Schedule) Bound() time.Duration {
 		}
 	}
 	life := s.Life()
+	if s.Order != NoOrder { // first there must be an heir
+		life += life + s.TTL
+	}
 	return life + life/50 + late + lag + 2*s.TTL + 10*s.Delay
+}
+
+// Turn returns for how long a record may be in the safe by which nobody leads. Its
+// owner says that it stays for as long as it would trust it, and not when it has
+// stood still in between; the last that it has said may be under way for long, and
+// is good for a life of the record.
+func (s *Schedule) Turn() time.Duration {
+	worst, late, anew := map[Kind]time.Duration{}, s.Delay, time.Duration(0)
+	life := s.Life() + s.Life()/50
+	for _, f := range s.Faults {
+		switch f.Kind {
+		case Freeze, Suspend:
+			worst[f.Kind] = max(worst[f.Kind], f.To-f.From)
+		case PauseBefore, PauseAfter:
+			worst[f.Kind] = max(worst[f.Kind], f.Size)
+		case Delay, Duplicate:
+			late = max(late, s.Delay+2*f.Size)
+		case Anew:
+			anew += f.To - f.From + life
+		}
+	}
+	still := time.Duration(0)
+	for _, d := range worst {
+		still += d
+	}
+	return 2*life + still + late + anew
 }
 
 // Calm returns when nothing is wrong for longer than Bound: each window begins

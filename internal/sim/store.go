@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -9,115 +10,33 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A store is the true state of one safe. Its operations are carried out at the
-// moment at which they are called: delays and losses are the network's.
+// A store is the true state of an election's safes. Its operations are carried out
+// at the moment at which they arrive: delays and losses are the network's.
 type store struct {
 	w     *World
 	clock Clock
 
-	mu       sync.Mutex
-	rec      kv.Record     // the zero record if the safe is vacant
-	expires  time.Duration // in true time; never, if the record is permanent
-	expiry   *time.Timer
-	count    uint64 // the last token or revision
-	lapsed   bool   // the safe is vacant because a record expired
-	down     bool
-	queued   bool // somebody else waits for the safe
-	placed   bool // or has it
-	watchers []*stream
+	mu     sync.Mutex
+	safes  []*safe           // the leader's first
+	lives  map[string]*life  // by lease, where the schedule has leases
+	owners map[string]string // who signed what
+	count  uint64            // the last token or revision
+	down   bool
 }
 
 const never = time.Duration(1<<63 - 1)
 
 func newStore(w *World) *store {
-	return &store{w: w, clock: Clock{Rate: w.Store.Rate}}
+	s := &store{w: w, clock: Clock{Rate: w.Store.Rate}, lives: map[string]*life{}, owners: map[string]string{}}
+	for i, name := range []string{"", history.Heir, history.Request} {
+		s.safes = append(s.safes, &safe{store: s, name: name, index: i, inside: map[int]uint64{}})
+	}
+	return s
 }
 
-// A change is what an operation makes of a record, or an error why it does not.
-type change func(kv.Record) (kv.Record, error)
-
-// write carries out one write for a candidate: the change sees the live record,
-// or the zero record.
-func (s *store) write(who string, call uint64, op string, do change) (kv.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.down {
-		return kv.Record{}, errDown
-	}
-	rec, err := do(s.rec)
-	if err != nil {
-		return kv.Record{}, err
-	}
-	s.w.Note(history.Event{Who: who, Kind: history.Committed, Op: op, Call: call, Token: rec.Token})
-	if op == opSwap && rec.Owns(s.rec) { // a value change is no refresh
-		s.rec = rec
-		s.tell()
-		return rec, nil
-	}
-	s.set(rec, s.life(rec))
-	return rec, nil
-}
-
-// life returns how long a record lives that is written now, on the store's
-// clock: its TTL, and no longer than the store is lazy.
-func (s *store) life(rec kv.Record) time.Duration {
-	return rec.TTL + s.w.below(s.w.Store.Lazy+1, uint64(s.w.Now()), rollLife)
-}
-
-// set puts a record in, for a life on the store's clock, and tells all watchers
-// what has changed. The caller holds the mutex.
-func (s *store) set(rec kv.Record, life time.Duration) {
-	changed := rec != s.rec
-	s.rec, s.lapsed = rec, false
-	s.live(life)
-	if changed {
-		s.tell()
-	}
-}
-
-// live sets when the record expires. A second way to judge that, by whoever
-// observes the record, would set no time here.
-func (s *store) live(life time.Duration) {
-	if s.expiry != nil {
-		s.expiry.Stop()
-	}
-	s.expires = never
-	if s.rec == (kv.Record{}) || s.rec.Permanent {
-		s.vacate()
-		return
-	}
-	now := s.w.Now()
-	s.expires = s.clock.After(now, life)
-	s.expiry = time.AfterFunc(s.expires-now, s.lapse)
-}
-
-// vacate lets in whoever else waits for a vacant safe.
-func (s *store) vacate() {
-	if !s.queued || s.rec != (kv.Record{}) || s.down {
-		return
-	}
-	s.queued, s.placed = false, true
-	s.rec = kv.Record{Value: foreignValue, Foreign: true, Permanent: true, Revision: s.next()}
-	s.w.Note(history.Event{Kind: history.Placed, Value: foreignValue, Text: "somebody else's record"})
-}
-
-const foreignValue = "locked by hand"
-
-// lapse ends a record whose life is over.
-func (s *store) lapse() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.w.Now() < s.expires {
-		return // it was refreshed meanwhile
-	}
-	s.set(kv.Record{}, 0)
-	s.lapsed = true
-}
-
-func (s *store) isLapsed() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.lapsed
+// safe returns the safe that a name is of, as [history.SafeOf] has it.
+func (s *store) safe(name string) *safe {
+	return s.safes[slices.IndexFunc(s.safes, func(f *safe) bool { return f.name == name })]
 }
 
 // next returns a number larger than every earlier one. The caller holds the
@@ -127,53 +46,75 @@ func (s *store) next() uint64 {
 	return s.count
 }
 
-// tell sends the present state to all watchers.
-func (s *store) tell() {
-	for _, st := range s.watchers {
-		st.push(sight{rec: s.rec})
-	}
+// A life is how long records live that one lease keeps alive, or one record that
+// keeps itself alive.
+type life struct {
+	lease   string // empty if a record keeps itself alive
+	places  []*place
+	expires time.Duration // in true time; never, if the records are permanent
+	expiry  *time.Timer
 }
 
-// get returns what the safe holds.
-func (s *store) get() (kv.Record, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.down {
-		return kv.Record{}, errDown
-	}
-	return state(s.rec)
+// span returns how long a record lives that is written now, on the store's
+// clock: its TTL, and no longer than the store is lazy.
+func (s *store) span(rec kv.Record) time.Duration {
+	return rec.TTL + s.w.below(s.w.Store.Lazy+1, uint64(s.w.Now()), rollLife)
 }
 
-func state(rec kv.Record) (kv.Record, error) {
-	if rec == (kv.Record{}) {
-		return rec, kv.ErrVacant
-	}
-	return rec, nil
-}
-
-// watch sends the present state and every change to a stream, until it is
-// forgotten or the store goes down.
-func (s *store) watch(st *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.down {
-		st.push(sight{broken: true})
+// live sets when a life ends: a span from a true time on. A second way to judge
+// that, by whoever observes the record, would set no time here.
+func (s *store) live(l *life, from, span time.Duration) {
+	l.stop()
+	if slices.ContainsFunc(l.places, func(p *place) bool { return p.rec.Permanent }) {
 		return
 	}
-	if st.gone {
-		return
-	}
-	if !slices.Contains(s.watchers, st) {
-		s.watchers = append(s.watchers, st)
-	}
-	st.push(sight{rec: s.rec})
+	l.expires = s.clock.After(from, span)
+	l.expiry = time.AfterFunc(max(l.expires-s.w.Now(), 1), func() { s.lapse(l) })
 }
 
-func (s *store) forget(st *stream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	st.gone = true
-	s.watchers = slices.DeleteFunc(s.watchers, func(other *stream) bool { return other == st })
+// stop lets a life go on for ever.
+func (l *life) stop() {
+	l.expires = never
+	if l.expiry != nil {
+		l.expiry.Stop()
+	}
+}
+
+// lapse ends all places whose life is over.
+func (s *store) lapse(l *life) {
+	for _, f := range s.safes {
+		f.change(func() {
+			if s.w.Now() < l.expires {
+				return // it was refreshed meanwhile
+			}
+			for _, p := range slices.Clone(l.places) {
+				if slices.Contains(f.line, p) {
+					f.drop(p)
+					f.lapsed = true
+				}
+			}
+		})
+	}
+}
+
+// leave takes a place from its life, which ends with the last.
+func (s *store) leave(p *place) {
+	l := p.life
+	l.places = slices.DeleteFunc(l.places, func(other *place) bool { return other == p })
+	if len(l.places) == 0 {
+		l.stop()
+		delete(s.lives, l.lease)
+	}
+}
+
+// begin gives a place a life of its own.
+func (s *store) begin(p *place) {
+	p.life = &life{places: []*place{p}}
+	if s.w.Store.Leases && !p.rec.Foreign {
+		p.rec.Lease = fmt.Sprintf("lease %d", p.rec.Token)
+		p.life.lease = p.rec.Lease
+		s.lives[p.rec.Lease] = p.life
+	}
 }
 
 // stop takes the store down; start brings it up again with what it held, which
@@ -182,67 +123,32 @@ func (s *store) stop(anew bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = true
-	if anew && s.expiry != nil {
-		s.expires = never
-		s.expiry.Stop()
+	for _, f := range s.safes {
+		for _, p := range f.line {
+			if anew {
+				p.life.stop()
+			}
+		}
+		for _, st := range f.watchers {
+			st.push(sight{broken: true})
+		}
+		f.watchers = nil
 	}
-	for _, st := range s.watchers {
-		st.push(sight{broken: true})
-	}
-	s.watchers = nil
 }
 
 func (s *store) start(anew bool) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.down = false
-	if anew {
-		s.live(s.life(s.rec))
-	}
-	s.vacate()
-}
-
-// remove empties the safe as an operator would: until its leader finds out, or
-// its trust has run out, two may lead.
-func (s *store) remove() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.down || s.rec.Foreign || s.rec == (kv.Record{}) {
-		return
-	}
-	within := s.rec.TTL
-	if s.w.quiet(s.w.TTL, Remove) { // then its next refresh tells
-		within = s.w.TTL / 2
-	}
-	s.w.Note(history.Event{Kind: history.Interfered, Token: s.rec.Token, Within: within, Text: "an operator deletes the record"})
-	s.set(kv.Record{}, 0)
-}
-
-// enqueue lets somebody else wait for the safe, who uses it for a lock.
-func (s *store) enqueue() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.placed {
-		return
-	}
-	s.queued = true
-	s.vacate()
-	if s.placed {
-		s.tell()
-	}
-}
-
-// dequeue takes that lock away again, and reports what has become of it.
-func (s *store) dequeue() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queued = false
-	if !s.placed {
-		return
-	}
-	s.placed = false
-	s.w.Note(history.Event{Kind: history.Found, Value: s.rec.Value})
-	if s.rec.Foreign {
-		s.set(kv.Record{}, 0)
+	s.mu.Unlock()
+	n := 0
+	for _, f := range s.safes {
+		f.change(func() {
+			for _, p := range f.line {
+				if anew { // no two end at once
+					s.live(p.life, s.w.Now(), s.span(p.rec)+time.Duration(10*n))
+				}
+				n++
+			}
+		})
 	}
 }

@@ -21,6 +21,7 @@ type sight struct {
 // in every adapter.
 type stream struct {
 	l      *link
+	of     request
 	latest chan sight
 	last   time.Duration // when the last sight arrives
 	gone   bool          // nobody listens; guarded by the store's mutex
@@ -29,11 +30,11 @@ type stream struct {
 // push sends a sight on its way. The caller holds the store's mutex.
 func (st *stream) push(s sight) {
 	l := st.l
-	if l.lost(CutReplies, rollPush, "watch") {
+	if l.lost(CutReplies, rollPush, st.of) {
 		return
 	}
 	now := l.w.Now()
-	st.last = max(now+l.delay(rollPush, "watch"), st.last+1)
+	st.last = max(now+l.delay(rollPush, st.of), st.last+1)
 	time.AfterFunc(st.last-now, func() { st.put(s) })
 }
 
@@ -52,7 +53,7 @@ func (l *link) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, erro
 	return func(yield func(kv.Record, error) bool) {
 		l.open.Add(1)
 		defer l.open.Add(-1)
-		w := watch{link: l, name: name, yield: yield}
+		w := watch{link: l, name: name, of: l.request(name, "watch"), yield: yield}
 		for w.more = true; w.more && ctx.Err() == nil; {
 			w.listen(ctx)
 		}
@@ -66,6 +67,7 @@ func (l *link) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, erro
 type watch struct {
 	*link
 	name  string
+	of    request
 	yield func(kv.Record, error) bool
 	shown bool      // something was yielded
 	last  kv.Record // and this was the last
@@ -75,12 +77,12 @@ type watch struct {
 // listen yields what one stream carries, until a look shows that it misses
 // something.
 func (w *watch) listen(ctx context.Context) {
-	st := &stream{l: w.link, latest: make(chan sight, 1)}
-	w.send("watch", func() (kv.Record, error) {
-		w.w.store.watch(st)
-		return kv.Record{}, nil
+	st := &stream{l: w.link, of: w.of, latest: make(chan sight, 1)}
+	w.send(w.of, func() answer {
+		w.of.safe.watch(st)
+		return answer{}
 	}, make(chan answer, 2))
-	defer w.w.store.forget(st)
+	defer w.of.safe.forget(st)
 	every := w.w.TTL/2 + time.Duration(w.node.Index)
 	look := time.NewTimer(every)
 	defer look.Stop()

@@ -45,7 +45,10 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 	w.whom = make([]atomic.Int64, len(s.Faults))
 	w.store = newStore(w)
 	w.history.About = history.About{
-		Title: "simulation", Seed: s.Seed, TTL: s.TTL, Margin: s.Margin, Life: s.Life(), Requests: most,
+		Title: "simulation", Seed: s.Seed, TTL: s.TTL, Margin: s.Margin, Life: s.Life(), Turn: s.Turn(), Requests: most,
+	}
+	if s.Order != NoOrder {
+		w.history.Requests = mostOfHeir
 	}
 	w.history.Events = make([]history.Event, 0, 1<<12)
 	for i, plan := range s.Nodes {
@@ -58,14 +61,24 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 	for _, calm := range s.Calm() {
 		time.AfterFunc(calm.From, func() { w.due(calm) })
 	}
+	w.peace()
 	var lives sync.WaitGroup
 	for i, n := range w.nodes {
 		lives.Go(func() {
-			time.Sleep(time.Duration(i)*s.TTL/50 + time.Duration(i+1))
+			time.Sleep(time.Duration(i)*s.TTL/50 + time.Duration(i+1) + n.Plan.Joins)
 			w.live(n)
 		})
 	}
+	for i, a := range s.Acts {
+		asker := newNode(w, len(w.nodes)+i, NodePlan{})
+		asker.Name, asker.Errand = fmt.Sprintf("asker %d", i), &a
+		lives.Go(func() {
+			time.Sleep(a.At)
+			w.act(a, asker)
+		})
+	}
 	lives.Wait()
+	w.settled()
 	return w.end()
 }
 
@@ -81,9 +94,12 @@ func (w *World) end() history.History {
 // rounding is how far from its rate a clock may be that counts nanoseconds.
 const rounding = 1e-9
 
-// most is how many requests a candidate may send within a TTL: see the tests
-// for what it takes when all goes wrong.
-const most = 50
+// How many requests a candidate may send within a TTL, and one that must be heir
+// first: see the tests for what it takes when all goes wrong.
+const (
+	most       = 50
+	mostOfHeir = 120
+)
 
 // Now returns the true time since the beginning of the world.
 func (w *World) Now() time.Duration { return time.Since(w.born) }
@@ -100,36 +116,44 @@ func (w *World) Note(e history.Event) {
 }
 
 // live lets a candidate campaign and lead until the end, but for the times at
-// which it is away.
+// which it is away: whoever comes back remembers nothing.
 func (w *World) live(n *Node) {
+	engine := w.ready(n)
 	for w.Now() < w.Horizon {
 		if f, away := w.active(n, Away, Crash); away {
+			engine = w.ready(n)
 			time.Sleep(f.To - w.Now() + time.Duration(n.Index))
 			continue
 		}
-		w.stand(n)
+		w.stand(n, engine)
 		time.Sleep(w.TTL/50 + time.Duration(n.Index))
 	}
 }
 
 // stand runs a candidate's engine once: until it gives up a term, or has to
 // leave.
-func (w *World) stand(n *Node) {
+func (w *World) stand(n *Node, engine Engine) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	n.leave.Store(&cancel)
 	timer := time.AfterFunc(w.Horizon-w.Now()+time.Duration(n.Index), func() { cancel(errAway) })
 	defer timer.Stop()
 	w.Note(history.Event{Who: n.Name, Kind: history.Ready})
-	_ = w.ready(n)(ctx)
+	n.campaigns()
+	_ = engine(ctx)
+	n.busy.Wait()
 	n.StandStill()
 	time.Sleep(time.Microsecond) // whoever stood still goes on first
-	w.Note(history.Event{Who: n.Name, Kind: history.Left, Count: int(n.link.open.Load()), Text: "calls of the store"})
+	left := history.Event{Who: n.Name, Kind: history.Left, Count: int(n.link.open.Load()), Text: "calls of the store"}
+	if w.quiet(0, Away, Foreign) && n.stillIn() {
+		left.Count, left.Text = left.Count+1, "its place in line"
+	}
+	w.Note(left)
 }
 
-// ask asks all leaders but one whether they lead. It does so in half of the
+// poll asks all leaders but one whether they lead. It does so in half of the
 // schedules: to be asked tells a leader the time, which must not be needed.
-func (w *World) ask(but *Node) {
+func (w *World) poll(but *Node) {
 	if w.chance(50, rollAsk) {
 		return
 	}
@@ -148,11 +172,13 @@ func (w *World) promise(who, text string, within time.Duration) {
 }
 
 // quiet reports whether nothing but some kinds of faults is wrong from two TTL ago
-// until within from now, and no message that they held up is on its way.
+// until within from now, and no message that they held up is on its way, nor a
+// record alive that such a message has left.
 func (w *World) quiet(within time.Duration, but ...Kind) bool {
-	now := w.Now()
+	now, life := w.Now(), w.Life()
+	settled := now - max(2*w.TTL, life+life/50)
 	for _, f := range w.Faults {
-		if f.From < now+within && f.End()+f.Size > now-2*w.TTL && !slices.Contains(but, f.Kind) {
+		if f.From < now+within && f.End()+f.Size > settled && !slices.Contains(but, f.Kind) {
 			return false
 		}
 	}
@@ -165,8 +191,48 @@ func (w *World) due(calm Window) {
 	w.Note(history.Event{Kind: history.Due, Within: w.Bound(), Text: "all was well again"})
 	time.Sleep(w.Bound())
 	for _, n := range w.nodes {
-		n.keep(calm.To)
+		if w.Steady() {
+			n.keep(calm.To)
+		}
 	}
+	w.queue()
+	w.idle(calm)
+	w.prefers(calm)
+}
+
+// turn notes that somebody must lead soon whose place has become the first: it is
+// well, and knows of its place.
+func (w *World) turn(who string, token uint64) {
+	soon := w.soon()
+	for _, n := range w.nodes {
+		if n.Name == who && n.knows(token) && w.quiet(soon, Foreign) && w.Now() < w.Horizon-2*w.TTL {
+			w.Note(history.Event{Kind: history.Due, Within: soon, Text: "it was the turn of " + who})
+		}
+	}
+}
+
+// queue notes who has waited for long enough to be in line, and where it is there.
+func (w *World) queue() {
+	owners, since := w.store.safe("").queue()
+	enough := w.Now() - w.TTL
+	if !w.Store.Lines || len(owners) == 0 || since > enough || !w.quiet(0, Foreign) {
+		return
+	}
+	heir, stood := w.store.safe(history.Heir).queue()
+	for _, n := range w.nodes {
+		if n.waits(enough) && (!w.heeds(n.Plan) || slices.Equal(heir, []string{n.Name}) && stood <= enough) {
+			w.Note(history.Event{Who: n.Name, Kind: history.Waits, Count: 1 + slices.Index(owners, n.Name)})
+		}
+	}
+}
+
+// soon is within what time somebody leads if nothing is wrong and nobody has to be
+// waited for.
+func (w *World) soon() time.Duration {
+	if w.Order != NoOrder { // first there must be an heir
+		return w.TTL/2 + 20*w.Delay
+	}
+	return w.TTL/4 + 10*w.Delay
 }
 
 // keep notes that a leader must go on leading until it gives up by itself.
@@ -252,7 +318,7 @@ func (w *World) arrange(fault int) {
 		case Restart, Anew:
 			w.store.start(f.Kind == Anew)
 		case Foreign:
-			w.store.dequeue()
+			w.store.safe(f.Safe).dequeue(fault)
 		}
 	})
 }
@@ -263,9 +329,10 @@ func (w *World) begin(fault int) {
 	case Restart, Anew:
 		w.store.stop(f.Kind == Anew)
 	case Foreign:
-		w.store.enqueue()
+		w.queue()
+		w.store.safe(f.Safe).enqueue(fault)
 	case Remove:
-		w.store.remove()
+		w.store.safe(f.Safe).empty()
 	case Away, Crash:
 		for _, n := range w.nodes {
 			if leave := n.leave.Load(); leave != nil && w.concerns(fault, n) {

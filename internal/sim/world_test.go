@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,4 +167,60 @@ func TestSomebodyElseGetsTheSafeWhenItIsVacant(t *testing.T) {
 	})
 	require.Len(t, h.Of("", history.Placed), 1)
 	require.Len(t, h.Of("", history.Found), 1)
+}
+
+func TestALineIsServedInOrder(t *testing.T) {
+	old := sim.Fault{Kind: sim.Foreign, Who: sim.Everybody, Window: sim.Window{From: time.Second, To: 20 * time.Second}}
+	h := world(t, sim.Schedule{Store: sim.StorePlan{Lines: true}, Faults: []sim.Fault{old}}, func(ctx context.Context, n *sim.Node) {
+		line, ok := n.Store.(kv.Queue)
+		require.True(t, ok)
+		time.Sleep(2 * time.Second)
+		_, err := line.Create(ctx, "sim", mine)
+		require.ErrorIs(t, err, kv.ErrHeld)
+		place, err := line.Join(ctx, "sim", mine)
+		require.NoError(t, err)
+		again, err := line.Join(ctx, "sim", mine)
+		require.NoError(t, err)
+		require.Equal(t, place, again)
+		_, err = line.Refresh(ctx, "sim", place)
+		require.ErrorIs(t, err, kv.ErrStale, "it is not first")
+		time.Sleep(6 * time.Second)
+		_, leads, err := line.Stay(ctx, "sim", place)
+		require.NoError(t, err)
+		require.False(t, leads)
+		time.Sleep(9 * time.Second) // it would be gone by now
+		_, leads, err = line.Stay(ctx, "sim", place)
+		require.NoError(t, err)
+		require.False(t, leads)
+		time.Sleep(5 * time.Second)
+		first, err := line.Get(ctx, "sim")
+		require.NoError(t, err)
+		require.Equal(t, place, first)
+		_, leads, err = line.Stay(ctx, "sim", place)
+		require.NoError(t, err)
+		require.True(t, leads)
+		time.Sleep(11 * time.Second)
+		_, _, err = line.Stay(ctx, "sim", place)
+		require.ErrorIs(t, err, kv.ErrStale)
+	})
+	who := []string{}
+	for i, e := range h.Of("", history.Holds) {
+		who = append(who, e.Who+e.Value)
+		if i == 2 {
+			require.Zero(t, e.Token)
+		}
+	}
+	require.Equal(t, []string{"locked by hand 0", "a", ""}, who)
+	require.Len(t, h.Of("a", history.Committed), 4, "one join and three stays")
+}
+
+func TestNobodyJoinsWhereThereAreNoLines(t *testing.T) {
+	h := world(t, sim.Schedule{}, func(ctx context.Context, n *sim.Node) {
+		line, ok := n.Store.(kv.Queue)
+		require.True(t, ok)
+		_, err := line.Join(ctx, "sim", mine)
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+	})
+	require.Empty(t, h.Of("a", history.Committed))
+	require.Equal(t, history.Unsupported, h.Of("a", history.Answered)[0].Result)
 }
