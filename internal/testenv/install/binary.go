@@ -1,8 +1,8 @@
 // Package install gets hold of the servers that the tests run.
 //
-// etcd and Consul are built from the modules in test/servers, which pin their
-// versions, into the user's cache: one build a version and machine. Redis is the
-// system's own.
+// etcd, etcdctl and Consul are built from the modules in test/servers, which pin
+// their versions, into the user's cache: one build a version and machine. Redis
+// is the system's own.
 package install
 
 import (
@@ -21,21 +21,24 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// A Binary is a server that is built from source.
+// A Binary is a server, or a program that comes with one, that is built from
+// source.
 type Binary struct {
-	name   string // the server's name, and its module's folder in test/servers
-	module string // the module whose version is the server's
+	name   string // the program's name
+	folder string // of the module that pins it, in test/servers
+	module string // the module whose version is the program's
 	main   string // the package that is built
 }
 
-// The servers that tests build.
+// What tests build. The program consul is the server and the client.
 var (
-	Etcd   = Binary{"etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"}
-	Consul = Binary{"consul", "github.com/hashicorp/consul", "github.com/hashicorp/consul"}
+	Etcd    = Binary{"etcd", "etcd", "go.etcd.io/etcd/server/v3", "go.etcd.io/etcd/server/v3"}
+	Etcdctl = Binary{"etcdctl", "etcd", "go.etcd.io/etcd/etcdctl/v3", "go.etcd.io/etcd/etcdctl/v3"}
+	Consul  = Binary{"consul", "consul", "github.com/hashicorp/consul", "github.com/hashicorp/consul"}
 )
 
-// Path returns the path of the server's executable, which it builds first if
-// the cache lacks it. The build's progress goes to log. Any number of processes
+// Path returns the path of the executable, which it builds first if the cache
+// lacks it. The build's progress goes to log. Any number of processes
 // may ask at once: one builds, the others wait for it until ctx ends.
 func (b Binary) Path(ctx context.Context, log io.Writer) (string, error) {
 	src, err := b.source()
@@ -100,7 +103,7 @@ func removeStale(path string) {
 	}
 }
 
-// source returns the folder of the module that pins the server.
+// source returns the folder of the module that pins the program.
 func (b Binary) source() (string, error) {
 	starts := make([]string, 0, 2)
 	if wd, err := os.Getwd(); err == nil {
@@ -111,7 +114,7 @@ func (b Binary) source() (string, error) {
 	}
 	for _, dir := range starts {
 		for {
-			src := filepath.Join(dir, "test", "servers", b.name)
+			src := filepath.Join(dir, "test", "servers", b.folder)
 			if _, err := os.Stat(filepath.Join(src, "go.mod")); err == nil {
 				return src, nil
 			}
@@ -122,7 +125,7 @@ func (b Binary) source() (string, error) {
 			dir = parent
 		}
 	}
-	return "", fmt.Errorf("install: test/servers/%s is not above %s", b.name, strings.Join(starts, " or "))
+	return "", fmt.Errorf("install: test/servers/%s is not above %s", b.folder, strings.Join(starts, " or "))
 }
 
 // moduleVersion reads the version of a required module from a go.mod.

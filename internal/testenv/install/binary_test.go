@@ -15,7 +15,7 @@ import (
 )
 
 // fake is a server that builds in no time.
-var fake = Binary{name: "fake", module: "example.com/server", main: "."}
+var fake = Binary{name: "fake", folder: "fake", module: "example.com/server", main: "."}
 
 // withSource puts the source of fake below a folder from which the test goes on,
 // and the cache into another.
@@ -104,7 +104,7 @@ func TestWaitForAnotherBuildEndsWithTheContext(t *testing.T) {
 }
 
 func TestVersionsArePinned(t *testing.T) {
-	for _, b := range []Binary{Etcd, Consul} {
+	for _, b := range []Binary{Etcd, Etcdctl, Consul} {
 		src, err := b.source()
 		require.NoError(t, err)
 		version, err := moduleVersion(filepath.Join(src, "go.mod"), b.module)

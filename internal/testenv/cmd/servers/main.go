@@ -1,5 +1,5 @@
 // Command servers gets everything that the tests need a server of: it builds
-// etcd and Consul into the user's cache, and sees that there is a Redis. For
+// etcd, etcdctl and Consul into the user's cache, and sees that there is a Redis. For
 // root, who may have hosts and disks of the test's own, it also sees that there
 // are the commands that make them. It is quick where nothing is missing.
 //
@@ -40,7 +40,7 @@ func main() {
 
 // provide gets the servers. It writes assignments to out and progress to log.
 func provide(ctx context.Context, out, log io.Writer) error {
-	for _, binary := range []install.Binary{install.Etcd, install.Consul} {
+	for _, binary := range []install.Binary{install.Etcd, install.Etcdctl, install.Consul} {
 		path, err := binary.Path(ctx, log)
 		if err != nil {
 			return err
