@@ -3,6 +3,9 @@ package election_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,4 +147,21 @@ type refusing struct{ *memkv.Store }
 
 func (refusing) Create(context.Context, string, kv.Record) (kv.Record, error) {
 	return kv.Record{}, kv.ErrInvalid
+}
+
+func TestASafeThatTheStoreKeepsClosedIsToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
+		faults.On(kvfault.Create).Fail(fmt.Errorf("the lock-delay has not passed: %w", kv.ErrHeld))
+		var told strings.Builder
+		b.run(b.candidate(faults, "a", func(o *election.Options) {
+			o.Logger = slog.New(slog.NewTextHandler(&told, nil))
+		}), "a")
+		time.Sleep(10 * ttl)
+		faults.Heal()
+		time.Sleep(ttl)
+		require.Equal(t, "a", b.leaders())
+		require.Equal(t, 1, strings.Count(told.String(), "waiting for the store to open the safe"))
+		require.Contains(t, told.String(), "lock-delay")
+	})
 }

@@ -3,6 +3,8 @@ package election
 import (
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/electkv/election/kv"
 )
@@ -25,10 +27,17 @@ func (c *campaign) claim(ctx context.Context) (mandate, error) {
 	if c.late.Signature != "" {
 		return mandate{}, c.remove(ctx)
 	}
+	if c.handed.Signature != "" {
+		return c.inherit(ctx, c.handed)
+	}
 	if err := c.healthy(ctx); err != nil {
 		c.fault(ctx, "not healthy enough to lead", err)
+		c.stand.heir.giveUp(err)
+		c.roles.is(RoleOrdinary)
 		return mandate{}, err
 	}
+	c.roles.is(c.stand.role())
+	c.brief()
 	return c.create(ctx)
 }
 
@@ -36,28 +45,82 @@ func (c *campaign) claim(ctx context.Context) (mandate, error) {
 // record may be there, now or later: then a watch shows it, and adopt decides.
 // Meanwhile another create under the same signature does no harm.
 func (c *campaign) create(ctx context.Context) (mandate, error) {
+	c.renew()
 	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
 	defer cancel()
 	c.asked = true
 	sent := c.clock()
-	rec, err := c.store.Create(attempt, c.name, c.draft)
+	rec, err := c.put(attempt)
 	switch {
 	case err == nil:
 		return c.accept(rec, sent)
-	case errors.Is(err, kv.ErrHeld), errors.Is(err, kv.ErrInvalid):
+	case errors.Is(err, kv.ErrStale): // the heir to be displaced is not as it was seen
+		c.spent = true
+		return mandate{}, err
+	case errors.Is(err, kv.ErrHeld):
+		c.refused(ctx, err)
+		c.spent = true
+		return mandate{}, err
+	case errors.Is(err, kv.ErrInvalid):
 		return mandate{}, err
 	}
-	if !c.doubt {
-		c.doubt, c.since = true, sent
-	}
+	c.unclear(sent)
 	c.fault(ctx, "cannot tell whether the claim was carried out", err)
+	c.incapable(err)
 	return mandate{}, err
 }
 
-// adopt decides on a record that a watch shows to be ours though no create told
-// us so. It is as good as a late answer: trust is counted from the send of the
-// first create that it may be of.
-func (c *campaign) adopt(rec kv.Record) (mandate, error) {
+// incapable has an heir give up its place if its claims have failed for a TTL: it
+// keeps all others from claiming.
+func (c *campaign) incapable(err error) {
+	if c.failed.IsZero() {
+		c.failed = time.Now()
+	}
+	if time.Since(c.failed) > c.opts.TTL {
+		c.stand.heir.giveUp(fmt.Errorf("cannot claim the leader's safe: %w", err))
+	}
+}
+
+// put asks the store to take the draft: into a vacant safe, or in the place of an
+// heir that is to be displaced, as long as that is as it was seen.
+func (c *campaign) put(ctx context.Context) (kv.Record, error) {
+	if c.prey.Signature != "" {
+		return c.store.Swap(ctx, c.name, c.prey, c.draft)
+	}
+	return c.store.Create(ctx, c.name, c.draft)
+}
+
+// renew has the next request use another signature if a create was refused under
+// the present one: what a late copy of that puts in is older than the next request,
+// and must not be taken for what it has put in. Until then a watch may show that
+// it was a copy of our own that came first, which is to be removed.
+func (c *campaign) renew() {
+	if c.spent && !c.doubt && !c.inLine() {
+		c.forget()
+	}
+}
+
+// unclear notes that a request sent at that instant may have put a record in, now
+// or later. What is found of it is trusted from the first such request on.
+func (c *campaign) unclear(sent instant) {
+	if !c.doubt {
+		c.doubt, c.since = true, sent
+	}
+}
+
+// adopt decides on a record that a watch shows to be ours. It may be our place in
+// line, which was kept while we waited, and is as good as when that was last
+// said. If no create told us of it, it is as good as a late answer: trust is
+// counted from the send of the first create that it may be of.
+func (c *campaign) adopt(ctx context.Context, rec kv.Record) (mandate, error) {
+	if c.place.Owns(rec) {
+		if err := c.healthy(ctx); err != nil {
+			c.fault(ctx, "not healthy enough to lead", err)
+			c.leave(ctx)
+			return mandate{}, errWait
+		}
+		return c.accept(rec, c.stayed)
+	}
 	if !c.doubt {
 		c.late = rec
 		return mandate{}, errLate
@@ -70,7 +133,7 @@ func (c *campaign) adopt(rec kv.Record) (mandate, error) {
 // for ever, and a store may have begun to end a record that is older than its
 // TTL, and grant a refresh all the same (Consul does).
 func (c *campaign) accept(rec kv.Record, sent instant) (mandate, error) {
-	m := mandate{rec, trust{sent: sent, span: rec.TTL - c.pace.margin}}
+	m := c.mandate(rec, sent)
 	if m.trust.left(c.clock()) <= 0 {
 		c.late = rec
 		return mandate{}, errLate
@@ -78,42 +141,79 @@ func (c *campaign) accept(rec kv.Record, sent instant) (mandate, error) {
 	return m, nil
 }
 
-// remove deletes our record that came too late, and with it ends its signature.
+// mandate returns what a record is worth that the store had at the instant sent.
+func (c *campaign) mandate(rec kv.Record, sent instant) mandate {
+	return mandate{rec, trust{sent: sent, span: rec.TTL - c.pace.margin}}
+}
+
+// remove deletes our record that came too late, and with it ends its signature: a
+// slow watch may still show what was removed, and it must not be taken for what
+// the next create puts in.
 func (c *campaign) remove(ctx context.Context) error {
 	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
 	defer cancel()
-	err := c.store.Delete(attempt, c.name, c.late)
-	if err != nil && !errors.Is(err, kv.ErrStale) {
+	if err := c.discard(attempt, c.late); err != nil {
 		c.fault(ctx, "cannot remove a record of our own that came too late", err)
 		return err
 	}
-	// A slow watch may still show what was removed: it must not be taken for what
-	// the next create puts in.
-	c.draft.Signature = newSignature(c.opts.ID)
-	c.late, c.doubt = kv.Record{}, false
+	c.forget()
 	return errLate
 }
 
-// withdraw removes what the campaign may have left in the safe, whether or not
-// ctx has ended. A create that is still on its way is beyond its reach: its
+// discard deletes a record of ours if it is still there.
+func (c *campaign) discard(ctx context.Context, rec kv.Record) error {
+	return gone(c.store.Delete(ctx, c.name, rec))
+}
+
+// gone returns the error of a delete, nil if there is nothing to delete any more.
+func gone(err error) error {
+	if errors.Is(err, kv.ErrStale) {
+		return nil
+	}
+	return err
+}
+
+// forget ends the signature, and with it all that is left under it.
+func (c *campaign) forget() {
+	c.draft.Signature = newSignature(c.opts.ID)
+	c.late, c.handed, c.place = kv.Record{}, kv.Record{}, kv.Record{}
+	c.doubt, c.unsure, c.spent = false, false, false
+}
+
+// withdraw removes what the campaign may have left in the safe or in line, whether
+// or not ctx has ended. A request that is still on its way is beyond its reach: its
 // record fades, as nobody refreshes it.
 func (c *campaign) withdraw(ctx context.Context) {
-	if !c.asked {
+	if !c.asked && c.stand.heir == nil {
 		return
 	}
 	err := c.insist(ctx, func(ctx context.Context) error {
 		rec, err := c.store.Get(ctx, c.name)
-		if err == nil && c.mine(rec) {
-			err = c.store.Delete(ctx, c.name, rec)
+		if err == nil && (c.mine(rec) || c.stand.heir.signed(rec)) {
+			err = c.discard(ctx, rec)
 		}
-		if errors.Is(err, kv.ErrVacant) || errors.Is(err, kv.ErrStale) {
-			return nil
+		if err != nil && !errors.Is(err, kv.ErrVacant) {
+			return err
 		}
-		return err
+		return c.quit(ctx)
 	})
 	if err != nil {
 		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left to fade", "error", err)
 	}
+}
+
+// quit gives up the place in line, if there is one or may be.
+func (c *campaign) quit(ctx context.Context) (err error) {
+	if c.unsure { // a join finds what an earlier one has left
+		if c.place, err = c.lines.Join(ctx, c.name, c.draft); err != nil {
+			return err
+		}
+		c.unsure = false
+	}
+	if !c.inLine() {
+		return nil
+	}
+	return c.discard(ctx, c.place)
 }
 
 // mine reports whether a record is of this campaign.

@@ -22,8 +22,10 @@
 //
 // [Candidate.Run] is the heart: the return of the function that it calls is the
 // only honest signal that the work has stopped. [Candidate.Campaign] and
-// [Candidate.Notify] are for programs of another shape. [Current] and [Watch]
-// are for those who only want to know who leads.
+// [Candidate.Notify] are for programs of another shape, [Candidate.TryCampaign]
+// for those that wait for nobody. [Current] and [Watch] are for those who only
+// want to know who leads. Package lock is for people who want a lock, and package
+// fence for services that refuse the writes of old leaders.
 //
 // # Trust
 //
@@ -81,10 +83,33 @@
 //     its own record by a nonce, and takes it over or removes it.
 //   - A record that this library did not write is somebody's lock. It is waited
 //     for, and never touched.
-//   - A waiting candidate asks the store nothing where the store can push.
+//   - A waiting candidate asks the store nothing where the store can push. (It
+//     keeps its place where it waits in line with other programs: kv.Queue.)
 //   - When Run, Campaign, Watch or Resign has returned, nothing that it started
 //     is left. A store call or a health check that ignores its context delays
 //     that, and nothing else.
+//
+// # Succession
+//
+// Who comes next is nobody's business unless Options.Succession says so: then
+// candidates stand for a second safe first, the heir's, beside the leader's.
+//
+//	candidates ── create, or displace ──▶ heir's safe ── create, or be handed ──▶ leader's safe
+//	              by the order                           it by the leader
+//
+// Only the heir watches the leader's safe; all others watch the heir's. So the end
+// of a leader wakes one process. A leader that leaves swaps the heir's signature into
+// its own safe, in one write, when its work has stopped; the heir refreshes what it
+// finds there, and leads. If the leader crashes, the heir claims the safe as it
+// becomes vacant.
+//
+// An order ([ByRank], [Ring], [NextInLine], [FirstCome], or one's own) decides who
+// displaces whom as heir, and never who leads: it can be wrong or late without two
+// leaders. A leader gives way to an heir that comes before it and has been heir for
+// Options.Stability. Candidates whose terms keep ending early wait longer each time.
+// [Term.Transfer], [RequestTransfer] and Options.MaxTerm hand over on purpose.
+//
+// IDs should be unique where there is a succession: it knows candidates by them.
 //
 // # Failures
 //
@@ -94,5 +119,6 @@
 //	the leader is unhealthy          it steps down once its work has returned
 //	its record is deleted, replaced  its term ends within a second, as soon as the store tells
 //	the store is down                nobody leads once trust has run out; all try again
+//	leader and heir die at once      the others elect an heir as its record fades, and that a leader
 //	the store is slow                a term survives answers that take up to a third of the TTL
 package election

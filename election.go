@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -23,6 +25,15 @@ var (
 	// because its Health check failed.
 	ErrResigned = errors.New("election: resigned")
 
+	// ErrHeld means that somebody else has the safe: a leader, the holder of a
+	// lock that this library did not write, or a store that keeps the safe closed
+	// for a while after its last owner.
+	ErrHeld = errors.New("election: somebody else has the safe")
+
+	// ErrNoHeir means that nobody is next in the succession, or not the one who was
+	// asked for.
+	ErrNoHeir = errors.New("election: no such heir")
+
 	// ErrNoLeader means that nobody leads at the moment.
 	ErrNoLeader = errors.New("election: nobody leads")
 )
@@ -31,13 +42,15 @@ const (
 	defaultTTL = 15 * time.Second
 	maxName    = 512
 	maxValue   = 64 << 10
+	maxHeirs   = 64
 )
 
 // Options say how a candidate campaigns and leads. The zero value of each field
 // means its default.
 type Options struct {
 	// ID names the candidate to people: in Leader, in logs, in the store. It
-	// need not be unique, though it helps. Default: host name and process id.
+	// need not be unique, though it helps; where there is a Succession, which knows
+	// candidates by their IDs, it should be. Default: host name and process id.
 	ID string
 
 	// Value is published with the ID, e.g. the leader's address. At most 64 KiB.
@@ -56,8 +69,45 @@ type Options struct {
 	// least that is safe. Default: a tenth of the TTL, or that least.
 	Margin time.Duration
 
+	// Succession, if not nil, is the order in which candidates succeed each other:
+	// FirstCome, ByRank, Ring, NextInLine, or one's own. Candidates then stand for a
+	// second safe first, the heir's. Only the heir watches the leader, who hands
+	// over to it in one write. Every candidate of an election is given the same.
+	// Default: whoever comes first when the safe is vacant, and no heir.
+	Succession Succession
+
+	// Rank says how much a candidate is preferred, where the succession heeds
+	// ranks: higher comes first. A candidate whose rank is below zero never stands.
+	Rank int
+
+	// Heirs are the IDs of those whom a leader wants after it, in order, where the
+	// succession heeds them (NextInLine). A leader changes them with Term.SetHeirs.
+	// Default: those of the leader before it.
+	Heirs []string
+
+	// Stability is how long an heir that comes before the leader must have been
+	// heir, without a break, until the leader gives way. Whose terms end early again
+	// and again, before they have lasted for so long, waits twice as long each time,
+	// up to 64 times. Default: three TTL.
+	Stability time.Duration
+
+	// MaxTerm is how long a leader leads if there is an heir to hand over to. Not
+	// less than the TTL. Default: for ever.
+	MaxTerm time.Duration
+
+	// Requests has the leader heed requests of others to resign or to hand over:
+	// RequestResign, RequestTransfer, and the commands elect resign and elect
+	// transfer. They cost a leader one more watch. Where there is a Succession it
+	// always heeds them.
+	Requests bool
+
+	// OnRole, if not nil, is told of each change of the candidate's role. Calls come
+	// one at a time and in order, on any goroutine; they must return soon, and must
+	// not call the candidate or its term.
+	OnRole func(Role)
+
 	// Health, if not nil, is asked before the candidate claims a vacant safe,
-	// and a few times a TTL while it leads. While it returns an error the
+	// and a few times a TTL while it leads or is heir. While it returns an error the
 	// candidate does not stand; a leader steps down. It must return when its
 	// context ends; a check that takes longer than that counts as failed. While
 	// every candidate is unhealthy, nobody leads.
@@ -67,8 +117,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Candidate stands in one election. It holds no state between campaigns and
-// may be used by several goroutines; each campaign stands for itself.
+// A Candidate stands in one election. It may be used by several goroutines; each
+// campaign stands for itself. Between campaigns it remembers nothing but how long
+// leaders led, for the sake of Succession.
 type Candidate struct {
 	store kv.Store
 	name  string
@@ -76,6 +127,11 @@ type Candidate struct {
 	pace  pace
 	clock func() instant
 	log   *slog.Logger
+
+	election  string // the leader's safe
+	office    office
+	roles     *roles
+	chronicle *chronicle
 }
 
 // New returns a candidate in the election called name, among all who use the
@@ -83,12 +139,12 @@ type Candidate struct {
 //
 // The error says which argument is wrong, and what would be right: an empty or
 // overlong name, a TTL that the store cannot honour, a margin that does not fit
-// the TTL.
+// the TTL, a succession that cannot be meant.
 func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if store == nil {
 		return nil, errors.New("election: store is nil")
 	}
-	if err := checkText("name", name); err != nil {
+	if err := checkName(name); err != nil {
 		return nil, err
 	}
 	o := Options{}
@@ -109,6 +165,9 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if _, err := store.Lifetime(o.TTL); err != nil {
 		return nil, fmt.Errorf("election: TTL %v: %w", o.TTL, err)
 	}
+	if err := o.checkSuccession(); err != nil {
+		return nil, err
+	}
 	return &Candidate{
 		store: store,
 		name:  name,
@@ -116,6 +175,11 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 		pace:  p,
 		clock: now,
 		log:   o.Logger.With("election", name, "id", o.ID),
+
+		election:  name,
+		office:    leadership,
+		roles:     newRoles(o.OnRole),
+		chronicle: &chronicle{},
 	}, nil
 }
 
@@ -126,10 +190,52 @@ func (o Options) withDefaults() Options {
 	if o.TTL == 0 {
 		o.TTL = defaultTTL
 	}
+	if o.Stability == 0 {
+		o.Stability = 3 * o.TTL
+	}
+	o.Heirs = slices.Clone(o.Heirs)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
+}
+
+// checkSuccession refuses what cannot be meant.
+func (o Options) checkSuccession() error {
+	if err := checkHeirs(o.Heirs); err != nil {
+		return err
+	}
+	switch {
+	case o.Stability < 0:
+		return fmt.Errorf("election: stability %v is negative: leave it out for three TTL", o.Stability)
+	case o.Stability > math.MaxInt64>>maxStrikes:
+		return fmt.Errorf("election: stability %v is too long: at most %v", o.Stability, time.Duration(math.MaxInt64>>maxStrikes).Truncate(time.Hour))
+	case o.MaxTerm < 0:
+		return fmt.Errorf("election: longest term %v is negative: leave it out for terms of any length", o.MaxTerm)
+	case o.MaxTerm > 0 && o.MaxTerm < o.TTL:
+		return fmt.Errorf("election: longest term %v is shorter than the TTL: use at least %v", o.MaxTerm, o.TTL)
+	case o.MaxTerm > 0 && o.Succession == nil:
+		return errors.New("election: a longest term needs a Succession, which says to whom the leader hands over: FirstCome, say")
+	case len(o.Heirs) > 0 && o.Succession == nil:
+		return errors.New("election: heirs need a Succession that heeds them: NextInLine")
+	}
+	return nil
+}
+
+// checkHeirs refuses lists of heirs that could not be published or meant.
+func checkHeirs(ids []string) error {
+	if len(ids) > maxHeirs {
+		return fmt.Errorf("election: %d heirs are too many: at most %d", len(ids), maxHeirs)
+	}
+	for i, id := range ids {
+		if err := checkText("heir", id); err != nil {
+			return err
+		}
+		if slices.Contains(ids[:i], id) {
+			return fmt.Errorf("election: heir %q is listed twice: its first place is the one that counts", id)
+		}
+	}
+	return nil
 }
 
 func defaultID() string {

@@ -135,3 +135,82 @@ func ExampleWatch() {
 	// nobody leads
 	// web-1 at 10.0.0.1:8080
 }
+
+// By rank the higher candidate is heir, and leads as soon as the leader makes room.
+func ExampleByRank() {
+	store, ctx := memkv.New(), context.Background()
+	leads, isHeir := make(chan struct{}), make(chan struct{}, 1)
+	stand := func(id string, rank int, work func(context.Context, *election.Term) error) error {
+		candidate, err := election.New(store, "billing", &election.Options{
+			ID: id, Rank: rank, Succession: election.ByRank,
+			OnRole: func(role election.Role) {
+				if id == "large" && role == election.RoleHeir {
+					isHeir <- struct{}{}
+				}
+			},
+		})
+		if err != nil {
+			return err
+		}
+		return candidate.Run(ctx, work)
+	}
+
+	small := make(chan error)
+	go func() {
+		small <- stand("small", 1, func(context.Context, *election.Term) error {
+			fmt.Println("small leads")
+			close(leads)
+			<-isHeir
+			return nil // its work is done: it hands over
+		})
+	}()
+	<-leads
+	err := stand("large", 2, func(ctx context.Context, _ *election.Term) error {
+		leader, err := election.Current(ctx, store, "billing")
+		fmt.Println(leader.ID, "leads, with rank", leader.Rank)
+		return err
+	})
+	fmt.Println(err, <-small)
+	// Output:
+	// small leads
+	// large leads, with rank 2
+	// <nil> <nil>
+}
+
+// Transfer hands over to one candidate; Run campaigns again afterwards.
+func ExampleTerm_Transfer() {
+	store := memkv.New()
+	ctx, stop := context.WithCancel(context.Background())
+	stand := func(id string, work func(context.Context, *election.Term) error) error {
+		candidate, err := election.New(store, "billing", &election.Options{
+			ID: id, Succession: election.FirstCome,
+		})
+		if err != nil {
+			return err
+		}
+		return candidate.Run(ctx, work)
+	}
+
+	leads, first := make(chan struct{}), make(chan error)
+	go func() {
+		first <- stand("web-1", func(ctx context.Context, term *election.Term) error {
+			close(leads)
+			if err := term.Transfer(ctx, "web-2"); err != nil {
+				return err // ErrNoHeir: web-2 does not stand, and the term goes on
+			}
+			<-ctx.Done() // stop the work: until it has, nobody else leads
+			fmt.Println("web-1:", context.Cause(ctx))
+			return nil
+		})
+	}()
+	<-leads
+	_ = stand("web-2", func(context.Context, *election.Term) error {
+		fmt.Println("web-2 leads")
+		stop()
+		return nil
+	})
+	<-first
+	// Output:
+	// web-1: election: resigned: hands over to "web-2"
+	// web-2 leads
+}

@@ -3,8 +3,10 @@ package election_test
 import (
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -209,4 +211,67 @@ func (l *tally) count() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.n
+}
+
+// What a watch shows of a create that was refused, since a copy of it came first,
+// keeps nobody out.
+func TestACandidateWhoseCreateArrivesTwiceLeadsSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		b.run(b.candidate(&echoStore{Store: store}, "a"), "a")
+		time.Sleep(ttl / 3)
+		require.Equal(t, "a", b.leaders())
+	})
+}
+
+// What a create without a clear answer has put in is recognised though others of
+// the campaign were refused since, because of it.
+func TestACandidateWhoseClaimIsRefusedForItsOwnSakeLeadsWhenItSeesWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		faults.On(kvfault.Create).Next(1).FailReplies(errors.New("connection reset"))
+		blind := &blindStore{Store: faults}
+		blind.dark.Store(true)
+		b.run(b.candidate(blind, "a"), "a")
+		time.Sleep(ttl / 3)
+		require.Greater(t, faults.Calls(kvfault.Create), 2, "it was refused, and has tried again")
+		require.Empty(t, b.leaders())
+		blind.dark.Store(false)
+		faults.On(kvfault.Watch).Fail(errors.New("connection reset"))
+		synctest.Wait()
+		faults.Heal()
+		time.Sleep(ttl / 3)
+		require.Equal(t, "a", b.leaders())
+	})
+}
+
+// A blindStore shows vacant safes while it is dark.
+type blindStore struct {
+	*kvfault.Store
+	dark atomic.Bool
+}
+
+func (s *blindStore) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		if s.dark.Load() && !yield(kv.Record{}, kv.ErrVacant) {
+			return
+		}
+		for rec, err := range s.Store.Watch(ctx, name) {
+			if !s.dark.Load() && !yield(rec, err) {
+				return
+			}
+		}
+	}
+}
+
+// An echoStore carries the first create out twice, and returns the second answer.
+type echoStore struct {
+	*memkv.Store
+	once sync.Once
+}
+
+func (s *echoStore) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s.once.Do(func() { _, _ = s.Store.Create(ctx, name, rec) })
+	return s.Store.Create(ctx, name, rec)
 }

@@ -15,7 +15,6 @@ import (
 // safe. It returns early when there is nothing left to keep: the record is not
 // ours any more, or the term has ended and nobody's work has to be waited for.
 func (t *Term) keep(ctx context.Context, sent instant) {
-	defer close(t.kept)
 	latest, stop := t.c.sightings(ctx)
 	defer stop()
 	var checking sync.WaitGroup
@@ -60,7 +59,7 @@ func (t *Term) unlike(s sighting) bool {
 	if s.err != nil {
 		return errors.Is(s.err, kv.ErrVacant)
 	}
-	return !s.rec.Owns(t.record())
+	return !s.rec.Owns(t.Record())
 }
 
 // A keeper refreshes one term's record.
@@ -96,7 +95,7 @@ func (k *keeper) refresh(ctx context.Context) time.Duration {
 	defer cancel()
 	sent := k.c.clock()
 	k.last = sent.mono
-	rec, err := k.c.store.Refresh(attempt, k.c.name, k.record())
+	rec, err := k.c.store.Refresh(attempt, k.c.name, k.Record())
 	switch {
 	case err == nil:
 		k.extend(rec, sent)
@@ -108,7 +107,7 @@ func (k *keeper) refresh(ctx context.Context) time.Duration {
 		return k.next()
 	case errors.Is(err, kv.ErrStale):
 		k.gone = true
-		k.end(errTaken)
+		k.end(k.c.office.taken())
 		return 0
 	}
 	if !k.fails && ctx.Err() == nil {
@@ -130,7 +129,7 @@ func (t *Term) check(ctx context.Context) {
 		case <-ticker.C:
 		}
 		overdue := time.AfterFunc(t.c.pace.attempt+t.c.pace.spread, func() {
-			t.end(fmt.Errorf("%w: unhealthy: the check does not return", ErrResigned))
+			t.end(fmt.Errorf("%w: %w: the check does not return", ErrResigned, errUnhealthy))
 		})
 		err := t.c.healthy(ctx)
 		overdue.Stop()

@@ -30,6 +30,9 @@ func guarded(part float64) engines {
 func leading(lead func(context.Context, *sim.Node, *election.Candidate) error, change ...func(*election.Options)) engines {
 	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
 		return func(n *sim.Node) sim.Engine {
+			if n.Errand != nil {
+				return errand(n, n.Store)
+			}
 			return func(ctx context.Context) error {
 				c, err := candidateOn(n, n.Store, s.TTL, s.Margin, change...)
 				if err != nil {
@@ -102,6 +105,9 @@ var freedEarly = leading(func(ctx context.Context, n *sim.Node, c *election.Cand
 func naive(revives bool) engines {
 	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
 		return func(n *sim.Node) sim.Engine {
+			if n.Errand != nil {
+				return errand(n, n.Store)
+			}
 			return func(ctx context.Context) error {
 				e := &naiveEngine{node: n, ttl: s.TTL, margin: s.TTL / 10, revives: revives}
 				return e.run(ctx)
@@ -176,6 +182,12 @@ func (t *naiveTerm) Err() error {
 func (t *naiveTerm) Proclaim(context.Context, string) error { return nil }
 
 func (t *naiveTerm) Quit() {}
+
+func (t *naiveTerm) GaveUp() bool { return false }
+
+func (t *naiveTerm) Transfer(context.Context, string) error { return errNaive }
+
+func (t *naiveTerm) SetHeirs(context.Context, ...string) error { return errNaive }
 
 // serve leads and then frees the safe.
 func (t *naiveTerm) serve(ctx context.Context) error {

@@ -26,7 +26,8 @@ type planted struct {
 	crack   func(*sim.Schedule) // the bug, if it is in the world; may be nil
 }
 
-// The ten of reliability.md §4.1, and one for each rule that they leave out.
+// The ten of reliability.md §4.1, and one for each rule that they leave out; and
+// those that only who waits in line can have.
 var plantedBugs = []planted{
 	{bug: "b1 trust is counted from the receipt", rule: oracle.DeadlineFromSend, engine: seeing(above(mistake.FromReceipt))},
 	{bug: "b2 no guard, though the leader's clock has rate 0.9", rule: oracle.OneLeader, engine: guarded(0), healthy: guarded(0.2), world: slowLeaders},
@@ -54,6 +55,33 @@ var plantedBugs = []planted{
 	{bug: "work is told late", own: workStops, engine: toldLate},
 	{bug: "nobody asks the health check", own: theIllStepDown, engine: carefree},
 	{bug: "a resource without a fence", rule: oracle.FenceHolds, engine: real, crack: unfenced},
+
+	{bug: "trust in a place is counted from when its turn is seen", rule: oracle.DeadlineFromSend, engine: inLine(fromTurn), world: lined},
+	{bug: "the same of a place, to the others", rule: oracle.OneLeader, engine: inLine(fromTurn), world: lined},
+	{bug: "trust in a place is counted from the answer", rule: oracle.DeadlineFromSend, engine: inLine(fromReply), world: lined},
+	{bug: "a place is kept whose keeping is not confirmed", rule: oracle.TurnPassed, engine: inLine(credulous), world: oneWay},
+	{bug: "who joins jumps the line", rule: oracle.InOrder, engine: real, world: lined, crack: rude},
+	{bug: "the same jump, by the tokens", rule: oracle.TokensGrow, engine: real, world: lined, crack: rude},
+	{bug: "a vacancy is seen between two places", rule: oracle.InOrder, engine: inLine(hasty), world: lined},
+	{bug: "the same vacancy, to the others", rule: oracle.OneLeader, engine: inLine(hasty), world: lined},
+	{bug: "places and records count their tokens apart", rule: oracle.TokensGrow, engine: inLine(lateToken), world: lined},
+	{bug: "a place outlives its campaign", rule: oracle.TurnPassed, engine: inLine(staying), world: lined},
+	{bug: "the same place, to the others", rule: oracle.LeaderInTime, engine: inLine(staying), world: lined},
+	{bug: "the same place, where nothing else is wrong", rule: oracle.NothingLeft, engine: inLine(staying), world: leaving},
+	{bug: "a candidate waits beside the line", rule: oracle.WaitsInLine, engine: seeing(outside), world: lined},
+
+	{bug: "what is handed over is trusted from its sighting", rule: oracle.DeadlineFromSend, engine: seeing(handedOnSight), world: succeeding},
+	{bug: "the same sighting, to the store", rule: oracle.ProvenExtension, engine: seeing(handedOnSight), world: succeeding},
+	{bug: "the same sighting, to the others", rule: oracle.OneLeader, engine: seeing(handedOnSight), world: handedLate},
+	{bug: "a leader hands over before its work has stopped", rule: oracle.ReleasedMeansStopped, engine: freedEarly, world: succeeding},
+	{bug: "a hand-over in two writes", rule: oracle.HandedOver, engine: seeing(inTwoWrites), world: succeeding},
+	{bug: "a hand-over of whatever is in the safe", rule: oracle.OneLeader, engine: seeing(above(whateverIsThere)), world: succeedingBadly},
+	{bug: "a displaced heir stays", rule: oracle.WaitingIsFree, engine: seeing(stubborn), world: coming},
+	{bug: "a transfer that is refused ends the term", rule: oracle.TransferDone, engine: rash, world: toldToTransfer},
+	{bug: "whoever asks does not wait", rule: oracle.RequestDone, engine: seeing(hurried), world: askedToResign},
+	{bug: "a leader gives way to nobody", rule: oracle.PreferredLeads, engine: choosing(immovable), world: coming},
+	{bug: "everybody comes before the leader", rule: oracle.FewChanges, engine: choosing(restless), world: coming},
+	{bug: "nobody remembers whose terms ended early", rule: oracle.SmallShare, engine: seeing(above(unstruck)), world: flapping},
 }
 
 // mostSchedules is how many schedules may be tried until a bug is found.

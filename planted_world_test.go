@@ -16,9 +16,10 @@ func slowLeaders(s *sim.Schedule) {
 	s.Store.Rate = 0
 }
 
-// plain leaves out what takes an engine that recognises its records, and one
-// whose contexts ask the clock.
+// plain leaves out what takes an engine that recognises its records, one whose
+// contexts ask the clock, and one that waits in line or for a hand-over.
 func plainWorld(s *sim.Schedule) {
+	s.Store.Lines, s.Succession = false, sim.Succession{}
 	for i := range s.Nodes {
 		s.Nodes[i].Asks = sim.AskBoth
 	}

@@ -1,6 +1,9 @@
 package election
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Run campaigns, and calls lead once for each term, on the caller's goroutine.
 //
@@ -20,6 +23,9 @@ import "context"
 // Beyond that Run returns an error only if the store can never do what is asked
 // (kv.ErrInvalid). It survives all other trouble with the store, and logs it.
 func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term *Term) error) error {
+	if lead == nil {
+		return errors.New("election: lead is nil: give Run the work to do")
+	}
 	s := stand{drain: true}
 	for {
 		term, err := c.campaign(ctx, ctx, s)
@@ -62,7 +68,11 @@ func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Con
 // store does not answer; then the record is left to fade.
 func (c *Candidate) free(ctx context.Context, term *Term) {
 	term.end(ErrResigned)
-	if err := c.insist(ctx, term.release); err != nil {
+	release := func(ctx context.Context) error {
+		_, err := term.release(ctx)
+		return err
+	}
+	if err := c.insist(ctx, release); err != nil {
 		c.log.WarnContext(ctx, "cannot free the safe: the record is left to fade", "token", term.Token(), "error", err)
 	}
 }

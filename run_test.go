@@ -258,3 +258,9 @@ func TestManyCandidatesOneLeader(t *testing.T) {
 		}
 	})
 }
+
+func TestRunWithoutWorkIsRefusedBeforeItCampaigns(t *testing.T) {
+	faults := kvfault.Wrap(memkv.New())
+	require.ErrorContains(t, newBallot(t).candidate(faults, "a").Run(t.Context(), nil), "lead is nil")
+	require.Zero(t, faults.Calls(kvfault.Create)+faults.Calls(kvfault.Watch))
+}

@@ -1,10 +1,12 @@
 package election_test
 
 import (
+	"slices"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/sim"
 )
 
@@ -56,7 +58,134 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 	for range part(t, "faults", 32) {
 		s.Faults = append(s.Faults, drawFault(t, s, last))
 	}
+	if part(t, "lines", 2) == 1 {
+		drawLine(t, &s, last)
+	}
+	if part(t, "succession", 8) > 4 {
+		drawSuccession(t, &s, last)
+	}
 	return settle(s)
+}
+
+// simNames are whom a leader may be told to hand over to. The last never stands,
+// and others may not.
+var simNames = []string{"a", "b", "c", "d", "x"}
+
+// drawSuccession has candidates succeed each other in some order, and leaders told
+// to make room. It comes after all else, as drawLine does.
+func drawSuccession(t *rapid.T, s *sim.Schedule, last time.Duration) {
+	s.Order = rapid.SampledFrom([]sim.Order{sim.FirstCome, sim.ByRank, sim.Ring, sim.InLine}).Draw(t, "order")
+	s.Stability = rapid.SampledFrom([]time.Duration{0, s.TTL / 2, s.TTL, 2 * s.TTL}).Draw(t, "stability")
+	s.Store.Leases = part(t, "leases", 2) == 1
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.Rank = rapid.SampledFrom([]int{0, 1, 2, 2, 7, -1}).Draw(t, "rank")
+		n.Plain = part(t, "plain", 8) == 7
+		n.Heirs = drawNames(t)
+	}
+	s.Nodes[0].Rank = max(s.Nodes[0].Rank, 0)
+	switch part(t, "world", 16) {
+	case 15, 14:
+		drawPeace(t, s)
+		return
+	case 13, 12:
+		drawFlapping(t, s)
+		return
+	}
+	s.MaxTerm = rapid.SampledFrom([]time.Duration{0, 0, 0, s.TTL, 3 * s.TTL, 10 * s.TTL}).Draw(t, "max term")
+	for range part(t, "acts", 8) {
+		s.Acts = append(s.Acts, sim.Act{
+			Verb: rapid.SampledFrom([]sim.Verb{sim.Transfer, sim.Transfer, sim.SetHeirs, sim.AskResign, sim.AskTransfer}).Draw(t, "verb"),
+			At:   between(t, "at", 0, last),
+			IDs:  append(drawNames(t), rapid.SampledFrom(simNames).Draw(t, "to")),
+		})
+	}
+	for range part(t, "beside", 4) { // at the heir's safe
+		f := drawFault(t, *s, last)
+		f.Kind, f.Who, f.Safe = rapid.SampledFrom([]sim.Kind{sim.Foreign, sim.Remove}).Draw(t, "what"), sim.Everybody, history.Heir
+		f.Size, f.Chance, f.Op = 0, 0, ""
+		s.Faults = append(s.Faults, f)
+	}
+}
+
+// drawNames draws a list of up to three IDs.
+func drawNames(t *rapid.T) (names []string) {
+	for range part(t, "names", 4) {
+		if name := rapid.SampledFrom(simNames).Draw(t, "name"); !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// drawPeace leaves all faults out, and has candidates come one by one.
+func drawPeace(t *rapid.T, s *sim.Schedule) {
+	s.Faults = nil
+	if part(t, "by rank", 2) == 1 {
+		s.Order = sim.ByRank
+	}
+	for i := range s.Nodes {
+		s.Nodes[i].Dwell, s.Nodes[i].Plain = 0, false
+		if i > 0 {
+			s.Nodes[i].Joins = between(t, "joins", 0, 20*s.TTL)
+		}
+	}
+}
+
+// drawFlapping has the candidate with the highest rank crash again and again, and
+// nothing else go wrong.
+func drawFlapping(t *rapid.T, s *sim.Schedule) {
+	s.Faults, s.Order, s.Stability = nil, sim.ByRank, s.TTL*time.Duration(1+part(t, "stable", 4))
+	if len(s.Nodes) == 1 {
+		s.Nodes = append(s.Nodes, sim.NodePlan{})
+	}
+	for i := range s.Nodes {
+		s.Nodes[i].Dwell, s.Nodes[i].Plain, s.Nodes[i].Rank = 0, false, max(s.Nodes[i].Rank, 0)
+	}
+	s.Nodes[0].Rank, s.Nodes[0].Lag = 8, 0
+	for at := s.TTL; at < s.Horizon-2*s.Bound(); {
+		at += between(t, "stays", s.TTL/4, s.Stability*7/4)
+		f := sim.Fault{Kind: sim.Crash, Window: sim.Window{From: at, To: at + between(t, "lasts", s.TTL/2, 3*s.TTL/2)}}
+		s.Faults, at = append(s.Faults, f), f.To
+	}
+	// and then it is held back for a while yet
+	s.Horizon = s.Faults[len(s.Faults)-1].To + s.Stability*7/4
+}
+
+// drawLine has candidates wait in line, among old clients, and adds faults that
+// are of interest there. It comes last: without lines a seed's schedule is what it
+// was before there were any.
+func drawLine(t *rapid.T, s *sim.Schedule, last time.Duration) {
+	s.Store.Lines = true
+	for range part(t, "clients", 8) {
+		from := between(t, "joins", 0, last-4*s.TTL)
+		s.Faults = append(s.Faults, sim.Fault{
+			Kind: sim.Foreign, Who: sim.Everybody,
+			Window: sim.Window{From: from, To: from + 1 + between(t, "holds", 0, 6*s.TTL)},
+		})
+	}
+	for range part(t, "calls", 8) {
+		f := drawFault(t, *s, last)
+		f.Kind, f.Who, f.Chance = rapid.SampledFrom([]sim.Kind{sim.LoseReply, sim.PauseBefore, sim.PauseAfter}).Draw(t, "what"), part(t, "whose", 4)%len(s.Nodes), 0
+		f.Size, f.Op = 0, rapid.SampledFrom([]string{"stay", "join"}).Draw(t, "call")
+		if f.Kind != sim.LoseReply {
+			f.Size = between(t, "pause", 0, 2*s.TTL)
+		}
+		s.Faults = append(s.Faults, f)
+	}
+	if part(t, "slow to leave", 4) == 3 { // what it asks for because it is ill comes when it is well
+		from, who := between(t, "from", 0, last-4*s.TTL), part(t, "whose", 4)%len(s.Nodes)
+		s.Faults = append(s.Faults,
+			sim.Fault{Kind: sim.Ill, Who: who, Window: sim.Window{From: from, To: from + 1 + between(t, "ill", 0, s.TTL)}},
+			sim.Fault{Kind: sim.Delay, Who: who, Window: sim.Window{From: from, To: from + 1 + between(t, "slow", 0, 3*s.TTL)}, Size: s.TTL})
+	}
+	if part(t, "one way", 4) == 3 { // for so long that others must have their turn
+		from := between(t, "from", 0, last/2)
+		s.Faults = append(s.Faults, sim.Fault{
+			Kind: sim.CutReplies, Who: part(t, "whose", 4) % len(s.Nodes),
+			Window: sim.Window{From: from, To: from + 1 + between(t, "lasts", 0, last-from-4*s.TTL)},
+		})
+	}
 }
 
 func drawFault(t *rapid.T, s sim.Schedule, last time.Duration) sim.Fault {
@@ -104,7 +233,7 @@ func settle(s sim.Schedule) sim.Schedule {
 	for _, f := range s.Faults {
 		clash := false
 		for _, other := range kept {
-			clash = clash || group(f.Kind) == group(other.Kind) && f.Who == other.Who && f.From <= other.To && other.From <= f.To
+			clash = clash || clashes(s, f, other) && f.From <= other.To && other.From <= f.To
 		}
 		if !clash {
 			kept = append(kept, f)
@@ -112,6 +241,15 @@ func settle(s sim.Schedule) sim.Schedule {
 	}
 	s.Faults = kept
 	return s
+}
+
+// clashes reports whether one of two faults has to be over before the other. Any
+// number of old clients can be in a line.
+func clashes(s sim.Schedule, f, other sim.Fault) bool {
+	if s.Store.Lines && f.Kind == sim.Foreign {
+		return false
+	}
+	return group(f.Kind) == group(other.Kind) && f.Who == other.Who
 }
 
 func group(k sim.Kind) sim.Kind {

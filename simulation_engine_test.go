@@ -3,9 +3,12 @@ package election_test
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/sim"
 	"github.com/electkv/election/kv"
 )
@@ -25,9 +28,13 @@ func seeing(view func(n *sim.Node) kv.Store) engines {
 	}
 }
 
-// run returns an engine that campaigns in the node's style.
-func run(n *sim.Node, store kv.Store, ttl, margin time.Duration) sim.Engine {
-	c, err := candidateOn(n, store, ttl, margin)
+// run returns an engine that campaigns in the node's style, or asks what somebody
+// outside asks for.
+func run(n *sim.Node, store kv.Store, ttl, margin time.Duration, change ...func(*election.Options)) sim.Engine {
+	if n.Errand != nil {
+		return errand(n, store)
+	}
+	c, err := candidateOn(n, store, ttl, margin, change...)
 	if err != nil {
 		return func(context.Context) error { return err }
 	}
@@ -45,10 +52,47 @@ func run(n *sim.Node, store kv.Store, ttl, margin time.Duration) sim.Engine {
 	}
 }
 
+// errand returns an engine that asks something of the leader.
+func errand(n *sim.Node, store kv.Store) sim.Engine {
+	return func(ctx context.Context) error {
+		since := n.Now()
+		n.Reply(since, resultOf(askFor(ctx, n, store)))
+		return nil
+	}
+}
+
+// askFor asks, and waits no longer than it may take a leader's work to stop.
+func askFor(ctx context.Context, n *sim.Node, store kv.Store) error {
+	ctx, cancel := context.WithTimeout(ctx, 8*n.Schedule().TTL)
+	defer cancel()
+	if n.Errand.Verb == sim.AskResign {
+		return election.RequestResign(ctx, store, "sim")
+	}
+	return election.RequestTransfer(ctx, store, "sim", n.Errand.IDs[0])
+}
+
+// resultOf returns what has become of what was asked for.
+func resultOf(err error) string {
+	switch {
+	case errors.Is(err, election.ErrNoHeir):
+		return history.NoHeir
+	case errors.Is(err, election.ErrNoLeader):
+		return history.Vacant
+	case errors.Is(err, election.ErrHeld):
+		return history.Held
+	}
+	return history.ResultOf(err)
+}
+
 // candidateOn returns a candidate that lives on a node: it reads that one's
 // clocks, and draws its jitter from the schedule's seed.
 func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration, change ...func(*election.Options)) (*election.Candidate, error) {
 	opts := &election.Options{ID: n.Name, TTL: ttl, Margin: margin, Health: n.Healthy}
+	if n.Heeds() {
+		opts.Succession = orders[string(n.Schedule().Order)]
+		opts.Stability, opts.MaxTerm = n.Schedule().Stability, n.Schedule().MaxTerm
+		opts.Rank, opts.Heirs = n.Plan.Rank, n.Plan.Heirs
+	}
 	for _, do := range change {
 		do(opts)
 	}
@@ -86,7 +130,9 @@ func campaign(ctx context.Context, c *election.Candidate, n *sim.Node) error {
 	working, stop := context.WithCancel(term.Context())
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	err = n.Lead(asking{working, term.Context()}, &simTerm{Term: term, node: n})
+	leading := &simTerm{Term: term, node: n}
+	err = n.Lead(asking{working, term.Context()}, leading)
+	n.HandOver(ctx, leading)
 	for {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), n.Plan.Lag+time.Second)
 		resigned := term.Resign(bounded)
@@ -117,6 +163,16 @@ func (t *simTerm) Trusted() time.Duration {
 	sent, span := t.Trust()
 	clock := t.node.Clock()
 	return clock.After(clock.When(sent), span)
+}
+
+func (t *simTerm) GaveUp() bool { return errors.Is(t.Err(), election.ErrResigned) }
+
+func (t *simTerm) Transfer(ctx context.Context, id string) error {
+	err := t.Term.Transfer(ctx, id)
+	if errors.Is(err, election.ErrNoHeir) {
+		return fmt.Errorf("%w: %w", sim.ErrNoHeir, err)
+	}
+	return err
 }
 
 func (t *simTerm) Quit() {

@@ -24,7 +24,7 @@ import (
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 1, "the simulation's first seed")
-	simTerms = flag.Int("sim.terms", 30_000, "how many terms to simulate")
+	simTerms = flag.Int("sim.terms", 20_000, "how many terms to simulate")
 	simPlan  = flag.String("sim.schedule", "", "simulate this schedule, as a failure printed it, and nothing else")
 )
 
@@ -134,9 +134,14 @@ func report(t *testing.T, v *verdict) {
 type census struct {
 	Seed      uint64         `json:"seed"`
 	Schedules int            `json:"schedules"`
+	Lined     int            `json:"lined"` // schedules with lines
 	Terms     int            `json:"terms"`
-	Lost      int            `json:"lost"`   // terms that ended against their leader's will
-	Stale     int            `json:"fenced"` // writes that the resource refused
+	InLine    int            `json:"inLine"`     // terms in those
+	Old       int            `json:"oldClients"` // in line there
+	Succeeded int            `json:"succeeded"`  // schedules with a succession
+	InOrder   int            `json:"inOrder"`    // terms in those
+	Lost      int            `json:"lost"`       // terms that ended against their leader's will
+	Stale     int            `json:"fenced"`     // writes that the resource refused
 	Overlaps  int            `json:"overlaps"`
 	Forced    int            `json:"forced"` // overlaps by an operator's hand
 	Requests  int            `json:"requests"`
@@ -153,8 +158,18 @@ func newCensus() *census {
 
 func (y *census) add(v verdict) {
 	y.Schedules++
-	for _, term := range v.history.Stretches() {
-		y.Terms++
+	terms := v.history.Stretches()
+	if v.schedule.Store.Lines {
+		y.Lined++
+		y.InLine += len(terms)
+		y.Old += len(v.history.Of("", history.Placed))
+	}
+	if v.schedule.Order != sim.NoOrder {
+		y.Succeeded++
+		y.InOrder += len(terms)
+	}
+	y.Terms += len(terms)
+	for _, term := range terms {
 		if strings.HasPrefix(term.Cause, election.ErrLost.Error()) {
 			y.Lost++
 		}
@@ -186,8 +201,8 @@ func (y *census) findings() []oracle.Finding {
 
 // line says the most important in one line.
 func (y *census) line() string {
-	return fmt.Sprintf("seed %d, %d schedules, %d terms (%d lost), %d overlaps (and %d by an operator's hand), %d stale writes refused, %d requests, %.0f simulated hours, in %.1f s",
-		y.Seed, y.Schedules, y.Terms, y.Lost, y.Overlaps, y.Forced, y.Stale, y.Requests, y.Hours, time.Since(y.began).Seconds())
+	return fmt.Sprintf("seed %d, %d schedules (%d with lines, in which %d old clients stood), %d terms (%d where there are lines, %d in %d successions, %d lost), %d overlaps (and %d by an operator's hand), %d stale writes refused, %d requests, %.0f simulated hours, in %.1f s",
+		y.Seed, y.Schedules, y.Lined, y.Old, y.Terms, y.InLine, y.InOrder, y.Succeeded, y.Lost, y.Overlaps, y.Forced, y.Stale, y.Requests, y.Hours, time.Since(y.began).Seconds())
 }
 
 func (y *census) String() string {

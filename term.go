@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/electkv/election/kv"
@@ -15,42 +16,66 @@ import (
 type Term struct {
 	c     *Candidate
 	token uint64
+	began time.Time
 	drain bool // Run releases the safe, when the work has returned
-	ctx   termContext
-	kill  context.CancelCauseFunc
+	// formerly is what the candidate had in the heir's safe when it was elected.
+	formerly string
+	ctx      termContext
+	kill     context.CancelCauseFunc
 
 	mu     sync.Mutex
 	rec    kv.Record   // as last seen in the safe
 	trust  trust       // in the lease, as long as the term has not ended
 	cause  error       // why the term has ended; nil while it has not
+	ended  time.Time   // and when
 	deaths *time.Timer // ends the term when trust has run out
 
-	keeping context.CancelFunc // stops the keeper
-	kept    chan struct{}      // closed when the keeper has returned
+	keeping context.CancelFunc // stops the keeper and the other aides
+	kept    chan struct{}      // closed when they have returned
 	turn    chan struct{}      // holds one value while somebody releases
+	summons chan struct{}      // holds one value while somebody is called to be heir
 	freed   bool               // the safe is known to be without our record; guarded by turn
+	asked   bool               // it was asked to drop it, and may have; guarded by turn
 }
 
+// An aide does something for a term in the background, until ctx ends.
+type aide func(ctx context.Context, t *Term)
+
 // newTerm begins a term. It may have ended already, if the mandate is old.
-func newTerm(base context.Context, c *Candidate, m mandate, drain bool) *Term {
+func newTerm(base context.Context, c *Candidate, m mandate, s stand, aides ...aide) *Term {
 	ctx, kill := context.WithCancelCause(base)
 	keep, keeping := context.WithCancel(context.WithoutCancel(base))
 	t := &Term{
 		c:       c,
 		token:   m.rec.Token,
-		drain:   drain,
+		began:   time.Now(),
+		drain:   s.drain,
 		kill:    kill,
 		rec:     m.rec,
 		trust:   m.trust,
 		keeping: keeping,
 		kept:    make(chan struct{}),
 		turn:    make(chan struct{}, 1),
+		summons: make(chan struct{}, 1),
+	}
+	if s.heir != nil {
+		t.formerly = s.heir.term.Record().Signature
 	}
 	t.ctx = termContext{ctx, t}
 	t.mu.Lock()
 	t.deaths = time.AfterFunc(min(m.trust.left(c.clock()), c.pace.tick), t.die)
 	t.mu.Unlock()
-	go t.keep(keep, m.trust.sent)
+	aides = append(aides, func(ctx context.Context, t *Term) { t.keep(ctx, m.trust.sent) })
+	var working atomic.Int32
+	working.Store(int32(len(aides))) //nolint:gosec // a handful
+	for _, do := range aides {
+		go func() {
+			do(keep, t)
+			if working.Add(-1) == 0 {
+				close(t.kept)
+			}
+		}()
+	}
 	return t
 }
 
@@ -59,6 +84,15 @@ func newTerm(base context.Context, c *Candidate, m mandate, drain bool) *Term {
 // and refuses smaller ones, is safe even from a leader that slept through the
 // end of its term.
 func (t *Term) Token() uint64 { return t.token }
+
+// Record returns the term's record as last seen in the safe. It is for what a
+// store offers beyond elections, such as a condition for one's own transaction
+// (Guard in the packages of etcd and Consul, Eval in that of Redis).
+func (t *Term) Record() kv.Record {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.rec
+}
 
 // Context returns a context that is cancelled when the term ends; context.Cause
 // says why: ErrLost or ErrResigned, with the reason. Its Err method asks the
@@ -101,13 +135,23 @@ func (t *Term) Proclaim(ctx context.Context, value string) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("election: value of %d bytes is too long: at most %d", len(value), maxValue)
 	}
+	err := t.publish(ctx, func(rec *kv.Record) { rec.Value = value })
+	if err != nil && t.Err() == nil {
+		err = fmt.Errorf("election: proclaim: %w", err)
+	}
+	return err
+}
+
+// publish changes what the term's record says beside its signature. If the term has
+// ended, or turns out to have, it returns why.
+func (t *Term) publish(ctx context.Context, change func(*kv.Record)) error {
 	for {
 		if err := t.Err(); err != nil {
 			return err
 		}
-		old := t.record()
+		old := t.Record()
 		next := old
-		next.Value = value
+		change(&next)
 		err := t.swap(ctx, old, next)
 		if err == nil {
 			return nil
@@ -119,7 +163,7 @@ func (t *Term) Proclaim(ctx context.Context, value string) error {
 			return ended
 		}
 		if err != nil {
-			return fmt.Errorf("election: proclaim: %w", err)
+			return err
 		}
 	}
 }
@@ -143,7 +187,7 @@ func (t *Term) review(ctx context.Context, old kv.Record) error {
 	rec, err := t.c.store.Get(ctx, t.c.name)
 	switch {
 	case errors.Is(err, kv.ErrVacant), err == nil && !rec.Owns(old):
-		return t.end(errTaken)
+		return t.end(t.c.office.taken())
 	case err != nil:
 		return err
 	case rec.Revision == old.Revision:
@@ -154,56 +198,77 @@ func (t *Term) review(ctx context.Context, old kv.Record) error {
 }
 
 // Resign ends the term and frees the safe, so that the next candidate can be
-// elected at once. Call it when the work has stopped: after it, others may lead.
+// elected at once; if there is an heir (Options.Succession), the safe is handed over
+// to it in one write. Call it when the work has stopped: after it, others may lead.
 // Under Run, where that is when lead returns, it only ends the term; the safe is
 // freed when lead has returned, and Run campaigns again.
 //
 // It is idempotent, and safe after a loss: only the term's own record is
-// removed. After an error the term has ended all the same and its record is left
+// removed. If the record turns out to be gone though the term was trusted until
+// now, the error matches [ErrLost], once: somebody else may have led beside it.
+// After any other error the term has ended all the same and its record is left
 // to fade; Resign can be called again. When it has returned nil, nothing that the
 // term started is left. ctx must not be the term's own, which ends here.
 func (t *Term) Resign(ctx context.Context) error {
+	held := t.Err() == nil
 	t.end(ErrResigned)
 	if t.drain {
 		return nil
 	}
-	return t.release(ctx)
+	gone, err := t.release(ctx)
+	if err == nil && gone && held {
+		err = fmt.Errorf("election: resign: %w", t.c.office.taken())
+	}
+	return err
 }
 
-// release stops the keeper, waits for it, and deletes the record.
-func (t *Term) release(ctx context.Context) error {
+// release stops the aides, waits for them, and hands the safe over to the heir, or
+// else deletes the record. It reports whether the record was gone when it was first
+// asked to.
+func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 	select {
 	case t.turn <- struct{}{}:
 	default:
 		select {
 		case t.turn <- struct{}{}:
 		case <-ctx.Done():
-			return fmt.Errorf("election: resign: %w", causeOf(ctx))
+			return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 		}
 	}
 	defer func() { <-t.turn }()
 	if t.freed {
-		return nil
+		return false, nil
 	}
 	t.keeping()
 	select {
 	case <-t.kept:
 	case <-ctx.Done():
-		return fmt.Errorf("election: resign: %w", causeOf(ctx))
+		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 	}
-	err := t.c.store.Delete(ctx, t.c.name, t.record())
+	heir, err := t.handOver(ctx)
+	if err != nil {
+		return false, fmt.Errorf("election: hand over: %w", err)
+	}
+	if heir != "" {
+		t.freed = true
+		t.c.log.Info("handed over", "token", t.token, "heir", heir)
+		return false, nil
+	}
+	err = t.c.store.Delete(ctx, t.c.name, t.Record())
+	gone, t.asked = errors.Is(err, kv.ErrStale) && !t.asked, true
 	if err != nil && !errors.Is(err, kv.ErrStale) {
-		return fmt.Errorf("election: resign: %w", err)
+		return false, fmt.Errorf("election: resign: %w", err)
 	}
 	t.freed = true
-	if err == nil {
-		t.c.log.Info("released", "token", t.token)
+	switch {
+	case err == nil:
+		level, _ := t.c.office.ended()
+		t.c.log.Log(ctx, level, "released", "token", t.token)
+	case gone && errors.Is(t.Err(), ErrResigned):
+		t.c.log.Warn("the record was gone before it was released: somebody else may have led meanwhile", "token", t.token)
 	}
-	return nil
+	return gone, nil
 }
-
-// errTaken is the cause of a term whose record was deleted or overwritten.
-var errTaken = fmt.Errorf("%w: the record is gone or somebody else's", ErrLost)
 
 // end ends the term for a reason, unless it has ended before, and returns why it
 // has ended.
@@ -211,21 +276,23 @@ func (t *Term) end(cause error) error {
 	t.mu.Lock()
 	first := t.cause == nil
 	if first {
-		t.cause = cause
+		t.cause, t.ended = cause, time.Now()
 		t.deaths.Stop()
 	}
 	cause = t.cause
 	t.mu.Unlock()
 	if first {
 		t.kill(cause)
-		t.c.log.Info("term ended", "token", t.token, "cause", cause)
+		t.c.roles.turn(t.c.office.roles())
+		level, text := t.c.office.ended()
+		t.c.log.Log(context.Background(), level, text, "token", t.token, "cause", cause)
 	}
 	return cause
 }
 
 // expire ends the term because trust has run out.
 func (t *Term) expire() error {
-	return t.end(fmt.Errorf("%w: not refreshed in time", ErrLost))
+	return t.end(fmt.Errorf("%w: not refreshed in time", t.c.office.lost()))
 }
 
 // die is the dead-man timer. It runs whatever the store's calls are doing, and
@@ -254,13 +321,6 @@ func (t *Term) patience() time.Duration {
 		return min(left, t.c.pace.attempt)
 	}
 	return t.c.pace.attempt
-}
-
-// record returns the record as last seen.
-func (t *Term) record() kv.Record {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.rec
 }
 
 // update notes how the record was last seen.

@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv/kvfault"
 )
 
 func TestProclaimPublishesAnotherValueUnderTheSameToken(t *testing.T) {
@@ -138,5 +140,61 @@ func TestATermThatIsLostAndNeverResignedFades(t *testing.T) {
 		time.Sleep(ttl)
 		_, err = election.Current(t.Context(), store, b.name)
 		require.ErrorIs(t, err, election.ErrNoLeader)
+	})
+}
+
+func TestResignTellsOfALossThatNobodyHasToldYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		faults.On(kvfault.Watch).DropRequests()
+		store.Remove(b.name)
+		require.NoError(t, term.Err())
+		require.ErrorIs(t, term.Resign(t.Context()), election.ErrLost)
+		require.NoError(t, term.Resign(t.Context()), "nothing is left to free")
+	})
+}
+
+func TestResignOfWhatItMayHaveFreedItselfTellsOfNoLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
+		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		faults.On(kvfault.Delete).Next(1).FailReplies(errors.New("connection reset"))
+		require.ErrorContains(t, term.Resign(t.Context()), "connection reset")
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}
+
+func TestRunSaysThatTheRecordWasGoneWhenItsWorkHadEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		var told strings.Builder
+		c := b.candidate(faults, "a", func(o *election.Options) {
+			o.Logger = slog.New(slog.NewTextHandler(&told, nil))
+		})
+		require.NoError(t, c.Run(t.Context(), func(context.Context, *election.Term) error {
+			faults.On(kvfault.Watch).DropRequests()
+			store.Remove(b.name)
+			return nil
+		}))
+		require.Contains(t, told.String(), "the record was gone before it was released")
+	})
+}
+
+func TestRunDoesNotTakeItsOwnReleaseForALoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
+		faults.On(kvfault.Delete).Next(1).FailReplies(errors.New("connection reset"))
+		var told strings.Builder
+		c := b.candidate(faults, "a", func(o *election.Options) {
+			o.Logger = slog.New(slog.NewTextHandler(&told, nil))
+		})
+		require.NoError(t, c.Run(t.Context(), func(context.Context, *election.Term) error { return nil }))
+		require.Equal(t, 2, faults.Calls(kvfault.Delete))
+		require.NotContains(t, told.String(), "level=WARN")
 	})
 }

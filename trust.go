@@ -44,6 +44,7 @@ type pace struct {
 	attempt time.Duration // at most, for one request to the store
 	tick    time.Duration // at most, between two looks at the clock
 	spread  time.Duration // candidates that see a vacancy spread their claims over this
+	crowd   time.Duration // and over this, where nobody is waiting for one of them
 	pause   time.Duration // at most, between two tries at something that fails
 
 	jitter func(n time.Duration) time.Duration // returns one of [0, n)
@@ -80,6 +81,7 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 		attempt: refresh,
 		tick:    min(margin, time.Second),
 		spread:  min(ttl/50, 250*time.Millisecond),
+		crowd:   min(ttl/20, 2*time.Second),
 		pause:   min(ttl/3, 2*time.Second),
 		jitter:  rand.N[time.Duration],
 	}, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/electkv/election/kv"
 )
@@ -18,11 +19,50 @@ type Leader struct {
 	// Foreign is set if the safe holds a record that this library did not
 	// write: somebody's lock. Value is then whatever its holder wrote.
 	Foreign bool
+
+	// Rank and Since are known of leaders with a succession. Since is when the
+	// leader was elected, by its own wall clock: for people, who may compare it with
+	// theirs. Zero if unknown.
+	Rank  int
+	Since time.Time
+}
+
+// An Heir is who is next in an election with a succession, as an observer sees it.
+type Heir struct {
+	ID    string    // the candidate's Options.ID
+	Value string    // its Options.Value
+	Rank  int       // its Options.Rank
+	Since time.Time // when it became heir, by its own wall clock
+}
+
+// CurrentHeir returns who is next in the election, or ErrNoHeir. If a lock that this
+// library did not write has the heir's safe, the error matches ErrHeld: nobody can be
+// elected by a succession then. It may be out of date when it returns; for a moment
+// after a change of leader it is the leader itself.
+func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error) {
+	if err := checkReserved(name); err != nil {
+		return Heir{}, err
+	}
+	rec, err := store.Get(ctx, heirSafe(name))
+	if err != nil && !errors.Is(err, kv.ErrVacant) {
+		return Heir{}, fmt.Errorf("election: heir of %q: %w", name, err)
+	}
+	n := noteOf(rec)
+	switch {
+	case rec.Foreign:
+		return Heir{}, fmt.Errorf("%w: a lock that this library did not write stands at %q, where the heir belongs", ErrHeld, heirSafe(name))
+	case err != nil, n.Calls != "":
+		return Heir{}, ErrNoHeir
+	}
+	return Heir{ID: idOf(rec.Signature), Value: rec.Value, Rank: n.Rank, Since: n.since()}, nil
 }
 
 // Current returns who leads the election now, or ErrNoLeader. It may be out of
 // date when it returns: to act as the leader, hold a Term.
 func Current(ctx context.Context, store kv.Store, name string) (Leader, error) {
+	if err := checkReserved(name); err != nil {
+		return Leader{}, err
+	}
 	rec, err := store.Get(ctx, name)
 	if errors.Is(err, kv.ErrVacant) {
 		return Leader{}, ErrNoLeader
@@ -45,6 +85,10 @@ func Watch(ctx context.Context, store kv.Store, name string) iter.Seq2[Leader, e
 		type state struct {
 			leader Leader
 			vacant bool
+		}
+		if err := checkReserved(name); err != nil {
+			yield(Leader{}, err)
+			return
 		}
 		last := state{vacant: true, leader: Leader{Foreign: true}} // like no state that is reported
 		for rec, err := range store.Watch(ctx, name) {
@@ -74,5 +118,6 @@ func leaderOf(rec kv.Record) Leader {
 	if rec.Foreign {
 		return Leader{Value: rec.Value, Token: rec.Token, Foreign: true}
 	}
-	return Leader{ID: idOf(rec.Signature), Value: rec.Value, Token: rec.Token}
+	n := noteOf(rec)
+	return Leader{ID: idOf(rec.Signature), Value: rec.Value, Token: rec.Token, Rank: n.Rank, Since: n.since()}
 }

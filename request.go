@@ -1,0 +1,337 @@
+package election
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// RequestResign asks whoever leads the election to resign, and returns nil when it
+// leads no longer. It waits for as long as its work needs to stop; ctx bounds that,
+// and takes a request back that the leader has not agreed to yet.
+//
+// The error matches [ErrNoLeader] if nobody leads, and [ErrHeld] if the safe is
+// held by a lock that this library did not write. A leader that heeds no requests
+// (Options.Requests) gives no answer: then the error says so after 15 seconds.
+func RequestResign(ctx context.Context, store kv.Store, name string) error {
+	return ask(ctx, store, name, "")
+}
+
+// RequestTransfer asks whoever leads the election to hand over to the candidate
+// with this ID, and returns nil when that leads. It is like [RequestResign]; if the
+// candidate does not stand, the error matches [ErrNoHeir] and the leader leads on.
+// While the candidate is called, nobody is heir: for a TTL, if it does not answer.
+func RequestTransfer(ctx context.Context, store kv.Store, name, id string) error {
+	if err := checkText("ID", id); err != nil {
+		return err
+	}
+	return ask(ctx, store, name, id)
+}
+
+// A request is what somebody asks of a leader, and what that answers: the value of
+// a record in a safe of its own. The asker's record lives as long as the asker cares
+// to wait for an answer; the leader answers by publishing another value under it.
+type request struct {
+	Token uint64 `json:"token"`        // of the term that is asked of
+	To    string `json:"to,omitempty"` // to whom to hand over; none: to resign
+
+	Answer string `json:"answer,omitempty"` // heard, and then accepted, or refused,
+	NoHeir bool   `json:"no_heir,omitempty"`
+	Why    string `json:"why,omitempty"` // and why
+}
+
+const (
+	heard    = "heard"
+	accepted = "accepted"
+	refused  = "refused"
+)
+
+// unheard is how long a leader has to say that it has heard a request.
+const unheard = 15 * time.Second
+
+func (r request) text() string {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic("election: a request always has a text: " + err.Error())
+	}
+	return string(b)
+}
+
+// requestOf reads a request. One that cannot be read asks nothing of any term.
+func requestOf(rec kv.Record) request {
+	var r request
+	if rec.Foreign || json.Unmarshal([]byte(rec.Value), &r) != nil {
+		return request{}
+	}
+	return r
+}
+
+// heed does what is asked of the leader, until ctx or the term ends, or for as long as
+// its work keeps the safe.
+func (t *Term) heed(ctx context.Context) {
+	latest, stop := t.c.seat(requestSafe(t.c.name), requests).sightings(ctx)
+	defer stop()
+	var (
+		trouble   complaint
+		signature string      // of the request that is being dealt with
+		drop      = func() {} // stops that, and waits
+	)
+	defer func() { drop() }()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.over():
+			return
+		case s := <-latest:
+			switch {
+			case s.err != nil && !errors.Is(s.err, kv.ErrVacant):
+				if trouble.due(s.err) {
+					t.c.log.Warn("cannot hear requests", "error", s.err)
+				}
+				continue
+			case s.rec.Signature == signature:
+				continue
+			}
+			drop() // what is not asked any more
+			signature, drop = s.rec.Signature, func() {}
+			if r := requestOf(s.rec); r.Token == t.token && r.Answer == "" {
+				drop = t.dealWith(ctx, s.rec, r)
+			}
+		}
+	}
+}
+
+// dealWith complies with a request in the background, until the returned function is
+// called, which waits.
+func (t *Term) dealWith(ctx context.Context, rec kv.Record, r request) (drop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.comply(ctx, rec, r)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+// comply answers a request and does what it asks, unless it is refused, or taken back
+// before it was accepted. The answer comes first: when the term has ended there may be
+// nobody to give it.
+func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
+	cause := fmt.Errorf("%w: asked to", ErrResigned)
+	r.Answer = heard
+	rec, ok := t.answer(ctx, rec, r)
+	if !ok {
+		return
+	}
+	r.Answer = accepted
+	var heir kv.Record
+	if r.To != "" {
+		var err error
+		cause = fmt.Errorf("%w, as asked to", handsOverTo(r.To))
+		heir, err = t.summon(ctx, r.To)
+		switch {
+		case err != nil && ctx.Err() != nil: // taken back
+			return
+		case err != nil && t.Err() != nil:
+			r.Answer, r.Why = refused, "it is stepping down already"
+		case err != nil:
+			r.Answer, r.NoHeir, r.Why = refused, errors.Is(err, ErrNoHeir), err.Error()
+		}
+	}
+	_, ok = t.answer(ctx, rec, r)
+	switch {
+	case r.Answer == refused:
+		t.c.log.Warn("a request was refused", "to", r.To, "error", r.Why)
+	case ok:
+		t.end(cause)
+	case heir.Signature != "" && t.Err() == nil: // nobody asks for it any more
+		t.dismiss(ctx, heir)
+	}
+}
+
+// answer publishes an answer. It reports whether the request still stands, with that
+// answer, as far as the store tells.
+func (t *Term) answer(ctx context.Context, rec kv.Record, r request) (answered kv.Record, ok bool) {
+	next := rec
+	next.Value = r.text()
+	name := requestSafe(t.c.name)
+	err := t.c.retry(ctx, func(ctx context.Context) error {
+		return t.c.attempt(ctx, func(ctx context.Context) error {
+			got, err := t.c.store.Swap(ctx, name, rec, next)
+			if errors.Is(err, kv.ErrStale) { // taken back, or answered so by an earlier try
+				got, err = t.c.store.Get(ctx, name)
+			}
+			if err == nil || errors.Is(err, kv.ErrVacant) {
+				answered, ok = got, got.Owns(rec) && got.Value == next.Value
+				return nil
+			}
+			return err
+		})
+	})
+	if err != nil && ctx.Err() == nil {
+		t.c.log.Warn("cannot tell whether a request was answered", "error", err)
+	}
+	return answered, ok
+}
+
+// An asker waits for a leader to do what it was asked to.
+type asker struct {
+	leaders, requests *Candidate
+	asked             request
+	leader            kv.Record
+	rec               kv.Record // the request
+	accepted          bool
+}
+
+func ask(ctx context.Context, store kv.Store, name, to string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	leader, err := store.Get(ctx, name)
+	switch {
+	case errors.Is(err, kv.ErrVacant):
+		return ErrNoLeader
+	case err != nil:
+		return fmt.Errorf("election: current leader of %q: %w", name, err)
+	case leader.Foreign:
+		return fmt.Errorf("%w: %q is held by a lock that this library did not write, and that takes no requests", ErrHeld, name)
+	case idOf(leader.Signature) == to:
+		return nil
+	}
+	c, err := New(store, name, &Options{ID: "request", TTL: leader.TTL})
+	if err != nil {
+		return err
+	}
+	a := &asker{
+		leaders:  c,
+		requests: c.seat(requestSafe(name), requests),
+		asked:    request{Token: leader.Token, To: to},
+		leader:   leader,
+	}
+	if err := a.send(ctx); err != nil {
+		return fmt.Errorf("election: request to %q, which leads %q: %w", idOf(leader.Signature), name, err)
+	}
+	err = a.wait(ctx)
+	a.takeBack(ctx)
+	if err != nil {
+		return fmt.Errorf("election: request to %q, which leads %q: %w", idOf(leader.Signature), name, err)
+	}
+	return nil
+}
+
+// send puts the request where the leader looks. It lives for as long as the leader may
+// need to hear it and to call an heir, if the store has such a TTL. After an answer that
+// is not clear it is looked for.
+func (a *asker) send(ctx context.Context) error {
+	store, name := a.requests.store, a.requests.name
+	ttl := unheard + a.leader.TTL
+	if _, err := store.Lifetime(ttl); err != nil {
+		ttl = a.leader.TTL
+	}
+	draft := kv.Record{Signature: newSignature("request"), Value: a.asked.text(), TTL: ttl}
+	rec, err := store.Create(ctx, name, draft)
+	if errors.Is(err, kv.ErrHeld) {
+		there, err := store.Get(ctx, name)
+		if err == nil && there.Foreign {
+			return fmt.Errorf("a lock that this library did not write stands at %q, where requests are put", name)
+		}
+		return fmt.Errorf("another request is under way: it is gone when it has been dealt with, within %v", max(there.TTL, unheard))
+	}
+	if err != nil && !errors.Is(err, kv.ErrInvalid) {
+		there, lookErr := store.Get(ctx, name)
+		if lookErr == nil && there.Signature == draft.Signature {
+			a.rec = there
+			return nil
+		}
+		return fmt.Errorf("cannot tell whether it was made, and will be heeded: %w", err)
+	}
+	a.rec = rec
+	return err
+}
+
+// takeBack removes the request. If the store does not answer, it fades.
+func (a *asker) takeBack(ctx context.Context) {
+	_ = a.requests.insist(ctx, func(ctx context.Context) error {
+		return gone(a.requests.store.Delete(ctx, a.requests.name, a.rec))
+	})
+}
+
+// wait returns when the leader has done what it was asked to, or will not.
+func (a *asker) wait(ctx context.Context) error {
+	leaders, stop := a.leaders.sightings(ctx)
+	defer stop()
+	answers, end := a.requests.sightings(ctx)
+	defer end()
+	silence := time.NewTimer(unheard)
+	defer silence.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			if a.accepted {
+				return fmt.Errorf("it has agreed, and its work has not stopped yet: %w", causeOf(ctx))
+			}
+			return fmt.Errorf("no answer yet: %w", causeOf(ctx))
+		case s := <-leaders:
+			if done, err := a.see(s); done {
+				return err
+			}
+		case s := <-answers:
+			if s.err == nil && s.rec.Signature == a.rec.Signature {
+				if err := a.hear(requestOf(s.rec), silence); err != nil {
+					return err
+				}
+			}
+		case <-silence.C:
+			return fmt.Errorf("no answer within %v: it heeds no requests (Options.Requests), or does not run", unheard)
+		}
+	}
+}
+
+// see looks whether what was asked has come about, or cannot any more.
+func (a *asker) see(s sighting) (done bool, _ error) {
+	switch {
+	case errors.Is(s.err, kv.ErrVacant):
+		return a.asked.To == "", nil
+	case s.err != nil:
+		return errors.Is(s.err, kv.ErrInvalid), s.err
+	case s.rec.Token == a.asked.Token && !s.rec.Foreign:
+		return false, nil
+	case a.asked.To == "", idOf(s.rec.Signature) == a.asked.To && !s.rec.Foreign:
+		return true, nil
+	case s.rec.Foreign:
+		return true, errors.New("it leads no longer, and a lock that this library did not write has the safe")
+	}
+	return true, fmt.Errorf("it leads no longer, and it is %q that leads now", idOf(s.rec.Signature))
+}
+
+// hear takes in an answer.
+func (a *asker) hear(r request, silence *time.Timer) error {
+	switch {
+	case r.Answer == heard:
+		silence.Reset(unheard + a.leader.TTL) // for which it may call an heir
+	case r.Answer == accepted:
+		a.accepted = true
+		silence.Stop()
+	case r.Answer == refused && r.NoHeir:
+		return refusal{r.Why}
+	case r.Answer == refused:
+		return errors.New(r.Why)
+	}
+	return nil
+}
+
+// A refusal is what a leader says for want of an heir.
+type refusal struct{ why string }
+
+func (r refusal) Error() string { return r.why }
+
+// Is makes it match ErrNoHeir.
+func (r refusal) Is(target error) bool { return target == ErrNoHeir }

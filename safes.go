@@ -1,0 +1,42 @@
+package election
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The safes beside a leader's.
+const (
+	heirSuffix    = ":heir"    // the heir's signature
+	requestSuffix = ":request" // what somebody asks of the leader
+)
+
+func heirSafe(name string) string { return name + heirSuffix }
+
+func requestSafe(name string) string { return name + requestSuffix }
+
+// checkName refuses names that are not to be had, or not without confusion.
+func checkName(name string) error {
+	if err := checkReserved(name); err != nil {
+		return err
+	}
+	return checkText("name", name)
+}
+
+// checkReserved refuses the names of what stands beside an election.
+func checkReserved(name string) error {
+	for _, suffix := range []string{heirSuffix, requestSuffix} {
+		if strings.HasSuffix(name, suffix) {
+			return fmt.Errorf("election: name %q ends with %q, which is kept for what stands beside an election: use another", name, suffix)
+		}
+	}
+	return nil
+}
+
+// seat returns the candidate as it stands for an office in a safe beside the
+// leader's.
+func (c *Candidate) seat(name string, of office) *Candidate {
+	s := *c
+	s.name, s.office, s.log = name, of, c.log.With("safe", of)
+	return &s
+}

@@ -1,0 +1,97 @@
+package election_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A ledger is the store as it is, beneath what the candidates see of it. It notes
+// whose record handed the safe to whose, and that nobody asks without a pause.
+type ledger struct {
+	kv.Store
+	t testing.TB
+
+	mu    sync.Mutex
+	from  map[uint64]uint64 // token of a record that was handed the safe: of whose
+	since time.Time         // when it began to count
+	calls int               // and how often it was asked since
+	spins bool
+
+	freed func(token uint64) // is told of each record that is taken out of the safe
+}
+
+// Invariant 7: nothing spins. Many candidates that all have something to do come to
+// a few requests each.
+const many = 100 // a second
+
+func (l *ledger) count() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if time.Since(l.since) >= time.Second {
+		l.since, l.calls = time.Now(), 0
+	}
+	if l.calls++; l.calls == many && !l.spins {
+		l.spins = true
+		l.t.Errorf("something spins: the store is asked %d times within a second", many)
+	}
+}
+
+// Create implements [kv.Store].
+func (l *ledger) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	l.count()
+	return l.Store.Create(ctx, name, rec)
+}
+
+// Swap implements [kv.Store].
+func (l *ledger) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	l.count()
+	rec, err := l.swap(ctx, name, old, next)
+	if err == nil && name == scene && rec.Token != old.Token {
+		l.freed(old.Token)
+	}
+	return rec, err
+}
+
+// swap has it noted whose record was handed the safe before anybody knows.
+func (l *ledger) swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	rec, err := l.Store.Swap(ctx, name, old, next)
+	if err == nil && name == scene && rec.Token != old.Token {
+		l.from[rec.Token] = old.Token
+	}
+	return rec, err
+}
+
+// Refresh implements [kv.Store].
+func (l *ledger) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	l.count()
+	return l.Store.Refresh(ctx, name, rec)
+}
+
+// Delete implements [kv.Store].
+func (l *ledger) Delete(ctx context.Context, name string, rec kv.Record) error {
+	l.count()
+	err := l.Store.Delete(ctx, name, rec)
+	if err == nil && name == scene {
+		l.freed(rec.Token)
+	}
+	return err
+}
+
+// Get implements [kv.Store].
+func (l *ledger) Get(ctx context.Context, name string) (kv.Record, error) {
+	l.count()
+	return l.Store.Get(ctx, name)
+}
+
+// handed returns whose record handed the safe to this one, zero if none.
+func (l *ledger) handed(token uint64) uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.from[token]
+}

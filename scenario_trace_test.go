@@ -1,0 +1,134 @@
+package election_test
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// A trace is what happens in a scenario, with the time since it began.
+type trace struct {
+	began time.Time
+
+	mu    sync.Mutex
+	lines []traced
+}
+
+// A traced event is one line.
+type traced struct {
+	at   time.Duration
+	turn int // among what happens at the same instant
+	text string
+}
+
+// The turns of what happens at the same instant. Who saw it first is nobody's
+// promise; that nothing of it overlaps is asserted when it happens.
+const (
+	turnEnd = iota
+	turnStopped
+	turnLeads
+	turnRole
+	turnAnswer
+	turnCommand // what was there before stays before it
+)
+
+func (tr *trace) add(turn int, format string, a ...any) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.lines = append(tr.lines, traced{time.Since(tr.began), turn, fmt.Sprintf(format, a...)})
+}
+
+// String returns a line for each event, in tenths of a second.
+func (tr *trace) String() string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	var b strings.Builder
+	for rest := tr.lines; len(rest) > 0; {
+		n := 1
+		for n < len(rest) && rest[n].turn != turnCommand {
+			n++
+		}
+		slices.SortFunc(rest[1:n], func(x, y traced) int {
+			return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.turn, y.turn), cmp.Compare(x.text, y.text))
+		})
+		for _, e := range rest[:n] {
+			fmt.Fprintf(&b, "%8.1fs  %s\n", e.at.Seconds(), e.text)
+		}
+		rest = rest[n:]
+	}
+	return b.String()
+}
+
+// A moment is how far apart, in seconds, what belongs together may be: who of two
+// goroutines comes first, at the same instant, is nobody's promise, and a trace
+// tells tenths.
+const moment = 0.15
+
+// stamp matches a time in a trace.
+var stamp = regexp.MustCompile(`\d+\.\ds`)
+
+// sameTrace reports whether two traces tell of the same events, each at the same
+// moment.
+func sameTrace(want, got string) bool {
+	rest := slices.Collect(strings.Lines(got))
+	for line := range strings.Lines(want) {
+		i := slices.IndexFunc(rest, func(other string) bool { return sameEvent(line, other) })
+		if i < 0 {
+			return false
+		}
+		rest = slices.Delete(rest, i, i+1)
+	}
+	return len(rest) == 0
+}
+
+// sameEvent reports whether two lines of traces differ by no more than a moment.
+func sameEvent(x, y string) bool {
+	xs, ys := stamp.FindAllString(x, -1), stamp.FindAllString(y, -1)
+	if len(xs) != len(ys) || stamp.ReplaceAllString(strings.TrimSpace(x), "") != stamp.ReplaceAllString(strings.TrimSpace(y), "") {
+		return false
+	}
+	for i := range xs {
+		if math.Abs(seconds(xs[i])-seconds(ys[i])) > moment {
+			return false
+		}
+	}
+	return true
+}
+
+// seconds returns what stamp has matched.
+func seconds(s string) float64 {
+	n, err := strconv.ParseFloat(strings.TrimSuffix(s, "s"), 64)
+	if err != nil {
+		return math.NaN()
+	}
+	return n
+}
+
+func TestTracesAreTheSameIfOnlyAMomentIsNot(t *testing.T) {
+	const trace = "     1.0s  > cut b\n     9.9s  b leads\n    10.0s  a stands\n    12.0s  at the end b leads, nobody for 3.7s\n"
+	for _, same := range []string{
+		trace,
+		"     1.0s  > cut b\n    10.0s  a stands\n    10.0s  b leads\n    12.0s  at the end b leads, nobody for 3.6s\n",
+	} {
+		require.True(t, sameTrace(trace, same), same)
+	}
+	for _, other := range []string{
+		"",
+		strings.ReplaceAll(trace, "9.9s", "9.7s"),
+		strings.ReplaceAll(trace, "3.7s", "3.5s"),
+		strings.ReplaceAll(trace, "a stands", "c stands"),
+		strings.ReplaceAll(trace, "    10.0s  a stands\n", ""),
+		trace + "    10.0s  a stands\n",
+	} {
+		require.False(t, sameTrace(trace, other), other)
+	}
+}

@@ -1,0 +1,138 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A summons makes one candidate the heir. The leader puts a call into the heir's
+// safe, in the place of whoever is there; only the candidate that is called
+// displaces that, and while the leader leads nobody displaces the called one.
+type summons struct {
+	*Candidate // as it stands for the heir's safe
+
+	id      string    // who is called
+	call    kv.Record // the call
+	token   uint64    // of the term of which the call is
+	answer  kv.Record // the record of the one who is called, once it has answered
+	trouble error     // why the call may not be there
+	began   time.Time
+}
+
+func newSummons(t *Term, id string) *summons {
+	under := reignOf(t.Record())
+	n := note{Under: &under, Calls: id}
+	return &summons{
+		Candidate: t.c.seat(heirSafe(t.c.name), heirship),
+		id:        id,
+		call:      kv.Record{Signature: newSignature(t.c.opts.ID), TTL: t.c.opts.TTL, Note: n.text()},
+		token:     t.token,
+		began:     time.Now(),
+	}
+}
+
+// run calls until the one who is called is the heir, or ctx ends.
+func (s *summons) run(ctx context.Context) error {
+	latest, stop := s.sightings(ctx)
+	defer stop()
+	retry := s.pace.backoff()
+	again := time.NewTimer(0)
+	again.Stop()
+	defer again.Stop()
+	var seen sighting
+	for {
+		select {
+		case <-ctx.Done():
+			return s.unanswered()
+		case seen = <-latest:
+		case <-again.C:
+		}
+		if seen.err == nil && s.answered(seen.rec) {
+			return nil
+		}
+		err := s.put(ctx, seen)
+		if errors.Is(err, kv.ErrInvalid) {
+			return err
+		}
+		if err != nil {
+			again.Reset(retry.pause())
+		}
+	}
+}
+
+// put puts the call in the place of what was seen. If that is not there any more, a
+// watch tells what is.
+func (s *summons) put(ctx context.Context, seen sighting) error {
+	attempt, cancel := context.WithTimeout(ctx, s.pace.attempt)
+	defer cancel()
+	err := seen.err
+	switch {
+	case errors.Is(err, kv.ErrVacant):
+		_, err = s.store.Create(attempt, s.name, s.call)
+	case err == nil && seen.rec.Signature == s.call.Signature:
+	case err == nil && (seen.rec.Foreign || seen.rec.Permanent):
+		err = errors.New("the heir's safe holds what no heir has put there")
+	case err == nil:
+		_, err = s.store.Swap(attempt, s.name, seen.rec, s.call)
+	}
+	switch {
+	case err == nil, errors.Is(err, kv.ErrHeld), errors.Is(err, kv.ErrStale):
+		s.trouble = nil
+	case ctx.Err() == nil:
+		s.trouble = err
+	}
+	return err
+}
+
+// answered reports whether a record in the heir's safe is the answer of the one who
+// is called: that it was heir before says nothing of whether it is alive.
+func (s *summons) answered(rec kv.Record) bool {
+	n := noteOf(rec)
+	if rec.Foreign || idOf(rec.Signature) != s.id || n.Calls != "" || n.Called != s.token {
+		return false
+	}
+	s.answer = rec
+	return true
+}
+
+// recall ends a call that was not answered in time. It reports whether it was after
+// all; else nobody is preferred any longer.
+func (s *summons) recall(ctx context.Context) (answered bool) {
+	late := ctx.Err() != nil
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.pace.attempt/3) // a release may be waiting for us
+	defer cancel()
+	err := s.retry(ctx, func(ctx context.Context) error {
+		rec, err := s.store.Get(ctx, s.name)
+		switch {
+		case errors.Is(err, kv.ErrVacant):
+			return nil
+		case err != nil:
+			return err
+		}
+		answered = s.answered(rec)
+		if rec.Signature != s.call.Signature && (!answered || !late) {
+			return nil
+		}
+		if err = s.store.Delete(ctx, s.name, rec); errors.Is(err, kv.ErrStale) {
+			return fmt.Errorf("the call was answered just now: %w", err) // look again
+		}
+		return err
+	})
+	if err != nil {
+		s.log.WarnContext(ctx, "cannot tell whether a call for an heir is left to fade", "error", err)
+	}
+	return answered
+}
+
+// unanswered returns why there is no heir as called.
+func (s *summons) unanswered() error {
+	if s.trouble != nil {
+		return fmt.Errorf("%w: %w", ErrNoHeir, s.trouble)
+	}
+	after := time.Since(s.began).Round(time.Millisecond)
+	return fmt.Errorf("%w: %q did not answer for %v (does it stand, with a succession?)", ErrNoHeir, s.id, after)
+}

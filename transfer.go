@@ -1,0 +1,94 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/electkv/election/kv"
+)
+
+// Transfer hands the leadership over to the candidate with this ID. That is called
+// first, to become the heir, or to show that the heir is alive; meanwhile nobody is
+// heir. If it does not answer within a TTL and ctx, the error matches [ErrNoHeir] and
+// says if there was trouble with the store, and the term goes on. If the term has ended,
+// Transfer returns why. One transfer is tried at a time; ctx bounds the wait, too.
+//
+// Then the term ends as by [Term.Resign]: under Run at once, and the safe is handed
+// over when lead has returned; else the safe is handed over now, so call it when
+// the work has stopped. If the heir vanishes before that, it goes to whoever is
+// heir then, or to nobody, as when a leader resigns.
+func (t *Term) Transfer(ctx context.Context, id string) error {
+	if _, err := t.summon(ctx, id); err != nil {
+		return fmt.Errorf("election: transfer to %q: %w", id, err)
+	}
+	t.end(handsOverTo(id))
+	if t.drain {
+		return nil
+	}
+	return t.Resign(ctx)
+}
+
+func handsOverTo(id string) error {
+	return fmt.Errorf("%w: hands over to %q", ErrResigned, id)
+}
+
+// SetHeirs publishes the IDs of those whom the leader wants after it, in order, in
+// place of Options.Heirs. What [Term.Proclaim] says of errors holds here too.
+func (t *Term) SetHeirs(ctx context.Context, ids ...string) error {
+	if t.c.opts.Succession == nil {
+		return errNoSuccession
+	}
+	if err := checkHeirs(ids); err != nil {
+		return err
+	}
+	err := t.publish(ctx, func(rec *kv.Record) {
+		n := noteOf(*rec)
+		n.Heirs = ids
+		rec.Note = n.text()
+	})
+	if err != nil && t.Err() == nil {
+		err = fmt.Errorf("election: set heirs: %w", err)
+	}
+	return err
+}
+
+var errNoSuccession = errors.New("election: the leader stands without a succession: give every candidate the same Options.Succession")
+
+// summon calls the candidate with this ID to be the heir. It returns the heir's record
+// when that has answered.
+func (t *Term) summon(ctx context.Context, id string) (heir kv.Record, _ error) {
+	if t.c.opts.Succession == nil {
+		return heir, errNoSuccession
+	}
+	if err := checkText("ID", id); err != nil {
+		return heir, err
+	}
+	if id == t.c.opts.ID {
+		return heir, errors.New("that is the leader itself")
+	}
+	select { // one call at a time
+	case t.summons <- struct{}{}:
+		defer func() { <-t.summons }()
+	case <-ctx.Done():
+		return heir, causeOf(ctx)
+	}
+	if err := t.Err(); err != nil {
+		return heir, err
+	}
+	s := newSummons(t, id)
+	waiting, cancel := context.WithTimeout(ctx, t.c.opts.TTL)
+	defer cancel()
+	defer context.AfterFunc(t.ctx.Context, cancel)()
+	err := s.run(waiting)
+	if err == nil || s.recall(ctx) && ctx.Err() == nil && t.Err() == nil {
+		return s.answer, nil
+	}
+	if ended := t.Err(); ended != nil {
+		return heir, ended
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", err, causeOf(ctx))
+	}
+	return heir, err
+}
