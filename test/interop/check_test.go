@@ -1,0 +1,230 @@
+//go:build linux
+
+package interop
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/test/interop/coexist"
+)
+
+// coexist plays a fleet and demands that both kinds get on: see the package
+// documentation.
+func (f *fleet) coexist() {
+	f.t.Helper()
+	f.enter("old-1", "old-2", "new-1", "new-2")
+	from := boottime.Now()
+	f.direct(*stretch, func() bool { return false })
+	f.direct(4**stretch, f.hadTurns) // chance, or a lock-delay, may have favoured one kind
+	time.Sleep(f.ttl)
+	to := boottime.Now()
+	if f.layout == layoutClaim {
+		f.empty()
+	}
+	f.close()
+	f.stop()
+	f.watches.Wait()
+
+	story := f.story()
+	v := story.Judge()
+	wrong := append([]string{}, v.Broken...)
+	wrong = append(wrong, f.failed...)
+	wrong = append(wrong, f.order(story)...)
+	wrong = append(wrong, f.observers(story)...)
+	wrong = append(wrong, f.progress(story, v, from, to)...)
+	f.report(story, v, from, to)
+	if len(wrong) > 0 {
+		f.t.Logf("history: %s\n%s", f.save(), history.Timeline(f.events(), 150))
+		for _, r := range f.seen {
+			f.t.Logf("ours reported at %v: %+v", r.at, r.leader)
+		}
+		for _, seen := range story.Sightings {
+			f.t.Logf("the store showed %s from %v to %v", seen.Owner, seen.FirstSent, seen.LastAnswered)
+		}
+		for _, a := range f.actors {
+			f.t.Logf("%s said:\n%s", a.part.Who, a.said)
+		}
+		require.Fail(f.t, "the kinds do not get on", strings.Join(wrong, "\n")+"\nagain: "+f.history.Command)
+	}
+}
+
+// empty has the old ones leave, upon which one of ours must lead: a candidate
+// that does not stand in line gets in when nobody does.
+func (f *fleet) empty() {
+	for _, a := range f.actors {
+		if coexist.IsOld(a.part.Who) {
+			a.tell("close")
+		}
+	}
+	f.await("one of ours leads when the line is empty", f.dead+f.ttl+patience, elected("new", boottime.Now()))
+}
+
+// order looks at the tokens: those of ours grow from term to term, and where the
+// store numbers the records of both kinds, its numbers do, and are the tokens.
+func (f *fleet) order(s coexist.Story) []string {
+	wrong := coexist.Order(slices.DeleteFunc(slices.Clone(s.Terms), func(t coexist.Term) bool { return t.Old }))
+	held, numbers := []coexist.Term{}, map[string]uint64{}
+	for _, seen := range s.Sightings {
+		held = append(held, coexist.Term{Who: "the holder", Owner: seen.Owner, Token: seen.Token, Begin: seen.FirstSent})
+		numbers[seen.Owner] = seen.Token
+	}
+	wrong = append(wrong, coexist.Order(held)...)
+	for _, t := range s.Terms {
+		if n := numbers[t.Owner]; n != 0 && t.Token != 0 && n != t.Token {
+			wrong = append(wrong, fmt.Sprintf("%s leads under token %d, while the number of its record is %d", t.Who, t.Token, n))
+		}
+	}
+	return wrong
+}
+
+// least is how often each kind has to lead.
+const least = 2
+
+// hadTurns reports whether each kind has led often enough.
+func (f *fleet) hadTurns() bool {
+	v := f.story().Judge()
+	return v.Old >= least && (v.New >= least || f.layout == layoutClaim)
+}
+
+// progress demands that each kind comes, and is not shut out for long.
+func (f *fleet) progress(s coexist.Story, v coexist.Verdict, from, to time.Duration) []string {
+	wrong := []string{}
+	kinds := map[bool]int{true: v.Old, false: v.New}
+	if f.layout == layoutClaim {
+		delete(kinds, false) // it starves while old ones queue, and says so
+	}
+	for kind, terms := range kinds {
+		if terms < least {
+			wrong = append(wrong, fmt.Sprintf("%s led %d times; at least %d", kindOf(kind), terms, least))
+		}
+		if longest, since := coexist.Shut(s.Terms, kind, from, to); longest > f.shut() {
+			wrong = append(wrong, fmt.Sprintf("%s were shut out for %v from %v; at most %v", kindOf(kind), longest, since, f.shut()))
+		}
+		if row := coexist.Row(s.Sightings, !kind); row > f.luck {
+			wrong = append(wrong, fmt.Sprintf("%s held %d times in a row; at most %d", kindOf(!kind), row, f.luck))
+		}
+	}
+	return wrong
+}
+
+func kindOf(old bool) string {
+	if old {
+		return "old locks"
+	}
+	return "ours"
+}
+
+// observers demands that the observers of both kinds have seen both kinds, as
+// they understand them.
+func (f *fleet) observers(s coexist.Story) []string {
+	wrong := []string{}
+	ofOld, ofOurs := 0, 0
+	for _, seen := range s.Sightings {
+		if !seen.Old {
+			ofOurs++
+			owner, _, _ := strings.Cut(seen.Owner, "#")
+			if text := f.published(seen); text != owner {
+				wrong = append(wrong, fmt.Sprintf("an old observer reads %q while %s leads", seen.Value, seen.Owner))
+			}
+			continue
+		}
+		ofOld++
+		if seen.LastSent-seen.FirstAnswered > f.surely && !f.reported(seen) {
+			wrong = append(wrong, fmt.Sprintf("the watch of ours did not report %q, which was held from %v to %v", seen.Value, seen.FirstAnswered, seen.LastSent))
+		}
+	}
+	foreign, own := 0, 0
+	for _, r := range f.seen {
+		switch {
+		case r.vacant:
+		case r.leader.Foreign:
+			foreign++
+			known := slices.ContainsFunc(s.Sightings, func(g coexist.Sighting) bool { return g.Old && g.Value == r.leader.Value }) ||
+				slices.ContainsFunc(f.history.Events, func(e history.Event) bool {
+					return e.Kind == history.Elected && coexist.IsOld(e.Who) && e.Text == legible(r.leader.Value)
+				})
+			if !known && !f.brief(r) {
+				wrong = append(wrong, fmt.Sprintf("the watch of ours reported %q as foreign, which nobody has published", r.leader.Value))
+			}
+		default:
+			own++
+			if !strings.HasPrefix(r.leader.ID, "new-") || !strings.HasPrefix(r.leader.Value, r.leader.ID+".") {
+				wrong = append(wrong, fmt.Sprintf("the watch of ours reported %q with value %q", r.leader.ID, r.leader.Value))
+			}
+		}
+	}
+	for observer, values := range f.told {
+		wrong = append(wrong, f.readable(observer, values)...)
+	}
+	if min(ofOld, ofOurs, foreign, own) == 0 {
+		wrong = append(wrong, fmt.Sprintf("old observers saw %d of the old, %d of ours; ours saw %d foreign, %d own: none may be missing", ofOld, ofOurs, foreign, own))
+	}
+	return wrong
+}
+
+// readable demands that an old observer has heard of leaders of ours, and of old
+// ones that publish something.
+func (f *fleet) readable(observer string, values []string) []string {
+	old, new := f.lock == "concurrency.Mutex" || f.lock == "etcdctl lock", false
+	wrong := []string{}
+	for _, value := range values {
+		switch owner, isOld := whose(value); {
+		case strings.HasPrefix(owner, "old-"):
+			old = true
+		case isOld && owner != "":
+			wrong = append(wrong, fmt.Sprintf("%s says that %q leads", observer, value))
+		case !isOld:
+			new = new || f.published(coexist.Sighting{Value: value}) == owner
+		}
+	}
+	if !old || !new {
+		wrong = append(wrong, fmt.Sprintf("%s has not heard of both kinds: %q", observer, values))
+	}
+	return wrong
+}
+
+// published is whose value an old observer reads, while ours leads.
+func (f *fleet) published(seen coexist.Sighting) string {
+	value := seen.Value
+	if !f.plain {
+		value = kv.Decode(value).Value
+	}
+	owner, _, _ := strings.Cut(value, "/")
+	return owner
+}
+
+// reported tells whether the watch of ours told of a holder while it was there,
+// or not long after.
+func (f *fleet) reported(seen coexist.Sighting) bool {
+	return slices.ContainsFunc(f.seen, func(r report) bool {
+		return r.leader.Foreign && r.leader.Value == seen.Value && r.leader.Token == seen.Token &&
+			seen.FirstSent-f.surely <= r.at && r.at <= seen.LastAnswered+f.surely
+	})
+}
+
+// brief tells whether a report is of somebody who may have come and gone between
+// two looks, before it was told of: its process was killed on the way.
+func (f *fleet) brief(r report) bool { return strings.HasPrefix(r.leader.Value, "old-") }
+
+// report logs what the fleet has shown.
+func (f *fleet) report(s coexist.Story, v coexist.Verdict, from, to time.Duration) {
+	shutOld, _ := coexist.Shut(s.Terms, true, from, to)
+	shutNew, _ := coexist.Shut(s.Terms, false, from, to)
+	f.t.Logf("%d terms of the old lock, %d of ours, at most %d and %d in a row of %d; %d looks; shut out at most %v and %v of %v; %d beliefs of old locks beyond their right, %d overlaps after a DEL; %d of ours deleted, noticed within %v",
+		v.Old, v.New, coexist.Row(s.Sightings, true), coexist.Row(s.Sightings, false), f.luck,
+		f.sampler.looks, shutOld.Round(time.Millisecond), shutNew.Round(time.Millisecond), f.shut(), len(v.Flaws), len(v.Excused), v.Erased, v.Slowest.Round(time.Millisecond))
+	for _, flaw := range v.Flaws {
+		f.t.Logf("flaw of the old lock: %s believed beyond its right for %v beside %s", flaw.Who, flaw.Lasted.Round(time.Millisecond), flaw.Other)
+	}
+	for _, text := range v.Excused {
+		f.t.Log("after a bare DEL: " + text)
+	}
+}

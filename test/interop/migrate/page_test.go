@@ -1,0 +1,176 @@
+//go:build linux
+
+package migrate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	docs   = "../../../docs/migrate"
+	readme = "README" // the index, which has no rollout of its own
+
+	// A page is short, and so is each program on it: in lines.
+	longestPage, longestProgram = 110, 75
+)
+
+// A page is one of docs/migrate.
+type page struct {
+	name     string // of its file, without the ending
+	headings []string
+	blocks   []block
+	text     string
+}
+
+// A block is what stands between two fences.
+type block struct {
+	heading string // it stands under
+	lang    string
+	text    string
+	line    int
+}
+
+// readPages returns the pages by their names.
+func readPages(t *testing.T) map[string]page {
+	t.Helper()
+	files, err := filepath.Glob(docs + "/*.md")
+	require.NoError(t, err)
+	pages := map[string]page{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		p := parse(string(text))
+		p.name = strings.TrimSuffix(filepath.Base(file), ".md")
+		pages[p.name] = p
+	}
+	require.Contains(t, pages, readme)
+	return pages
+}
+
+func parse(text string) page {
+	p := page{text: text}
+	var open *block
+	heading, indent := "", ""
+	for i, line := range strings.SplitAfter(text, "\n") {
+		lang, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
+		switch {
+		case fence && open == nil:
+			open = &block{heading: heading, lang: lang, line: i + 2}
+			indent = line[:strings.Index(line, "`")]
+		case fence:
+			p.blocks = append(p.blocks, *open)
+			open = nil
+		case open != nil:
+			open.text += strings.TrimPrefix(line, indent)
+		case strings.HasPrefix(line, "## "):
+			heading = strings.TrimSpace(line[3:])
+			p.headings = append(p.headings, heading)
+		}
+	}
+	return p
+}
+
+// A program is a block that is run: a program in Go, or a command.
+type program struct {
+	block
+	id string // and the name of its executable, if it is in Go
+}
+
+// programs returns those that stand under a heading.
+func (p page) programs(heading, lang string) []program {
+	var found []program
+	for _, b := range p.blocks {
+		if b.heading == heading && b.lang == lang {
+			id := fmt.Sprintf("%s-%s%d", p.name, strings.ToLower(heading), len(found)+1)
+			found = append(found, program{b, id})
+		}
+	}
+	return found
+}
+
+// The headings of programs. Between is for pages of locks that cannot share a key.
+const (
+	before  = "Before"
+	between = "Between"
+	after   = "After"
+)
+
+const (
+	inGo    = "go"
+	inShell = "sh"
+	console = "console"
+)
+
+var inOrder = []string{"What the old lock writes", before, after, "Rollout", "What to watch", "Back", "What is better, and what is not"}
+
+func TestEveryPageSaysTheSameThingsInTheSameOrder(t *testing.T) {
+	for _, p := range readPages(t) {
+		if p.name == readme {
+			continue
+		}
+		var found []string
+		for _, h := range p.headings {
+			if h != between {
+				found = append(found, h)
+			}
+		}
+		require.Equal(t, inOrder, found, p.name)
+		prose := strings.Count(p.text, "\n")
+		for _, b := range p.blocks {
+			lines := strings.Count(b.text, "\n")
+			require.LessOrEqual(t, lines, longestProgram, "%s.md:%d: lines", p.name, b.line)
+			prose -= lines
+		}
+		require.LessOrEqual(t, prose, longestPage, "%s: lines beside the programs", p.name)
+	}
+}
+
+// What is not run may rot: nothing on a page is code but what is run, a transcript
+// of commands, or plain text.
+func TestEveryPieceOfCodeIsRun(t *testing.T) {
+	for _, p := range readPages(t) {
+		for _, b := range p.blocks {
+			at := fmt.Sprintf("%s.md:%d", p.name, b.line)
+			switch b.lang {
+			case inGo:
+				require.Regexp(t, `\Apackage main\n`, b.text, "%s: want a whole program", at)
+				require.Contains(t, []string{before, between, after}, b.heading, "%s: under this heading nothing is run", at)
+			case inShell:
+				require.Contains(t, []string{before, after}, b.heading, "%s: under this heading nothing is run", at)
+			case console:
+				require.Regexp(t, `\A\$ `, b.text, "%s: want a command", at)
+			default:
+				require.Equal(t, "text", b.lang, at)
+			}
+		}
+	}
+}
+
+func TestEveryPageIsPlayedAndInTheIndex(t *testing.T) {
+	pages := readPages(t)
+	for name, p := range pages {
+		if name == readme {
+			continue
+		}
+		require.Contains(t, rollouts(), name, "no rollout of the page is played")
+		require.Contains(t, pages[readme].text, "("+name+".md)", "the index does not have it")
+		require.NotEmpty(t, append(p.programs(before, inGo), p.programs(before, inShell)...), name)
+	}
+	for name := range rollouts() {
+		require.Contains(t, pages, name, "there is no such page")
+	}
+}
+
+var volatile = regexp.MustCompile(`[0-9]+`)
+
+// general returns a line without what differs from run to run.
+func general(line string) string {
+	return volatile.ReplaceAllString(strings.Join(strings.Fields(line), " "), "#")
+}
