@@ -5,12 +5,14 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,6 +21,8 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/demo"
+	"github.com/electkv/election/cmd/elect/internal/order"
+	"github.com/electkv/election/cmd/elect/internal/reserved"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
@@ -34,6 +38,13 @@ woken (SIGCONT): it must find out that its term is over before it does any more
 of its work. Each candidate writes down what it believes, when, on a clock that
 all share; from these records the timeline is drawn and the promises are checked.
 
+With an ORDER it shows a succession instead, in which one of those who wait is the
+heir, and leaders hand over in one write:
+  first  who came first is next; two leaders are asked to go, one is killed
+  rank   higher ranks displace lower ones; the highest sleeps, and comes back
+  ring   the leadership goes round, past one that was killed
+  line   the leader names who is next
+
 Without --store, or ELECT_STORE, a temporary directory is used. Nothing is left
 behind in any store, except what its own documentation says stays for ever.
 
@@ -43,22 +54,40 @@ failed, 130 after Ctrl-C.`
 func newDemo(s *settings) *cobra.Command {
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use:   "demo [flags]",
-		Short: "Show an election of three processes, and check its promises",
-		Long:  demoLong,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:       "demo [flags] [ORDER]",
+		Short:     "Show an election of three processes, and check its promises",
+		Long:      demoLong,
+		Example:   "  elect demo\n  elect demo rank --store redis://localhost",
+		Args:      oneOrder,
+		ValidArgs: order.Names()[1:],
+		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			return runDemo(ctx, s, ttl, cmd.OutOrStdout(), os.Stderr)
+			by := order.None
+			if len(args) == 1 {
+				by = order.Name(args[0])
+			}
+			return runDemo(ctx, s, by, ttl, cmd.OutOrStdout(), os.Stderr)
 		},
 	}
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "TTL of the election (default the store's shortest that is not below 3s)")
+	cmd.Flags().DurationVar(&ttl, "ttl", 0, "TTL of the election (default the store's shortest that is not below 3s, with an ORDER 2s)")
 	complete(cmd, "ttl", cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
-func runDemo(ctx context.Context, s *settings, ttl time.Duration, out, progress io.Writer) (err error) {
+// oneOrder wants the name of an order, or nothing.
+func oneOrder(_ *cobra.Command, args []string) error {
+	names := order.Names()[1:]
+	switch {
+	case len(args) > 1:
+		return fmt.Errorf("more than one ORDER: %q; use elect demo [flags] [ORDER]", args)
+	case len(args) == 1 && !slices.Contains(names, args[0]):
+		return fmt.Errorf("unknown ORDER %q; use %s, or leave it out", args[0], strings.Join(names, ", "))
+	}
+	return nil
+}
+
+func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration, out, progress io.Writer) (err error) {
 	url := s.store
 	if url == "" {
 		url = os.Getenv("ELECT_STORE")
@@ -83,40 +112,50 @@ func runDemo(ctx context.Context, s *settings, ttl time.Duration, out, progress 
 		return fmt.Errorf("store %w", err)
 	}
 	defer store.Close()
-	if ttl, err = demoTTL(store, ttl); err != nil {
+	if ttl, err = demoTTL(store.KV, by, ttl); err != nil {
 		return err
 	}
 	name := "elect-demo-" + strings.ToLower(rand.Text()[:8])
 	if err := probe(ctx, store, name); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "Three candidates for %q in %v, TTL %v. The clock starts now.\n\n", name, address, ttl)
-	view := newView(progress)
+	play := demo.Failover(ttl)
+	if by != order.None {
+		play = demo.Plays(ttl)[by]
+	}
+	fmt.Fprintf(progress, "Three candidates for %q in %v, TTL %v, %s. The clock starts now.\n\n", name, address, ttl, play.About)
 	stage := &demo.Stage{
-		Store:   store,
+		Play:    play,
+		Store:   store.KV,
 		Name:    name,
 		TTL:     ttl,
 		Slack:   2*time.Second + ttl/2,
-		Command: candidateCommand(url, name, ttl),
-		Tell:    view.tell,
+		Command: candidateCommand(url, name),
+		Tell:    newView(progress).tell,
 	}
-	played, err := stage.Play(ctx)
-	err = errors.Join(err, store.Forget(name))
+	played, err := stage.Perform(ctx)
+	for _, safe := range append(reserved.Beside(name), name) {
+		err = errors.Join(err, store.Forget(safe))
+	}
 	if ctx.Err() != nil {
 		return exit{status: statusSignal + int(syscall.SIGINT), err: errors.New("interrupted; all processes and records of the demo are gone")}
 	}
-	return conclude(out, played, err)
+	return conclude(out, play, played, err)
 }
 
 // demoTTL returns the TTL asked for, or one that is short and that the store
 // takes.
-func demoTTL(store kv.Store, ttl time.Duration) (time.Duration, error) {
+func demoTTL(store kv.Store, by order.Name, ttl time.Duration) (time.Duration, error) {
 	if ttl != 0 {
 		_, err := election.New(store, "demo", &election.Options{TTL: ttl})
 		return ttl, err
 	}
+	least := 3 * time.Second
+	if by != order.None {
+		least = 2 * time.Second // more happens
+	}
 	var err error
-	for _, ttl := range []time.Duration{3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second} {
+	for _, ttl := range []time.Duration{least, 3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second} {
 		if _, err = store.Lifetime(ttl); err == nil {
 			return ttl, nil
 		}
@@ -124,28 +163,36 @@ func demoTTL(store kv.Store, ttl time.Duration) (time.Duration, error) {
 	return 0, err
 }
 
-func candidateCommand(url, name string, ttl time.Duration) func(id string) *exec.Cmd {
-	return func(id string) *exec.Cmd {
+func candidateCommand(url, name string) func(demo.Part) *exec.Cmd {
+	return func(part demo.Part) *exec.Cmd {
 		path, err := os.Executable()
 		if err != nil {
 			path = os.Args[0]
 		}
-		cmd := exec.Command(path, candidateRole, name, id, ttl.String())
+		text, err := json.Marshal(part)
+		if err != nil {
+			panic(err) // a part always has a text
+		}
+		cmd := exec.Command(path, candidateRole, name, string(text))
 		cmd.Env = append(os.Environ(), "ELECT_STORE="+url)
 		return cmd
 	}
 }
 
 // conclude draws the timeline and says which promises were kept.
-func conclude(out io.Writer, played history.History, err error) error {
-	findings := demo.Judge(played)
-	fmt.Fprintf(out, "\n%s\n%s\n\n", history.Timeline(played, 78), history.Legend())
+func conclude(out io.Writer, play demo.Play, played history.History, err error) error {
+	findings := play.Judge(played)
+	legend := history.Legend()
+	if play.Ordered() {
+		legend += "\n" + history.LegendOfHeirs()
+	}
+	fmt.Fprintf(out, "\n%s\n%s\n\n", history.Timeline(played, 78), legend)
 	for _, f := range findings {
 		mark := "kept    "
 		if f.Verdict != oracle.Kept {
 			mark = "BROKEN  "
 		}
-		fmt.Fprintf(out, "%s%-24s%s\n", mark, f.Promise, f.Detail)
+		fmt.Fprintf(out, "%s%-26s%s\n", mark, f.Promise, f.Detail)
 	}
 	switch {
 	case !findings.AllKept():
@@ -185,6 +232,13 @@ func (v *view) tell(e history.Event) {
 		text = "stands as a candidate"
 	case history.Elected:
 		text = fmt.Sprintf("LEADS, with token %d", e.Token)
+	case history.Became:
+		if e.Value != history.Heir {
+			return
+		}
+		text = "is next"
+	case history.Asked:
+		text = "is asked " + e.Text
 	case history.Ended:
 		text = "knows that its term is over: " + e.Text
 	case history.Killed:

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/cmd/elect/internal/order"
 )
 
 // promises are the lines of the demo's verdict if all is well.
@@ -26,6 +28,33 @@ func requireVerdict(t *testing.T, p *proc) {
 	require.NotContains(t, p.out.String(), "BROKEN")
 	for _, mark := range []string{"K", "S", "C", "█", "z"} {
 		require.Contains(t, p.out.String(), mark)
+	}
+}
+
+func TestTheDemoOfEachOrderKeepsItsPromises(t *testing.T) {
+	tmp := t.TempDir()
+	requireOrders(t, "", tmp, order.Names()[1:])
+	requireEmpty(t, tmp)
+	requireNoCandidates(t, tmp)
+}
+
+// requireOrders wants the demos of orders to keep everything. They are played side
+// by side: they wait for most of their time.
+func requireOrders(t *testing.T, url, tmp string, orders []string) {
+	t.Helper()
+	played := map[string]*proc{}
+	for _, by := range orders {
+		cmd := exec.Command(elect, "demo", by)
+		cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "ELECT_STORE="+url)
+		played[by] = startCommand(t, cmd)
+	}
+	for by, p := range played {
+		require.Zero(t, p.status(t), by)
+		for _, promise := range append(promises[:3:3], "only the heir is elected", "the right one is next", "handed over, never empty") {
+			require.Contains(t, p.out.String(), "kept    "+promise, by)
+		}
+		require.NotContains(t, p.out.String(), "BROKEN", by)
+		require.Contains(t, p.out.String(), "▒", by)
 	}
 }
 

@@ -18,9 +18,13 @@ import (
 const doctorLong = `Say what the store can and cannot promise, and why.
 
 Doctor writes a record under a name of its own, refreshes and removes it, and
-looks at what the server tells of itself. Each finding is OK, WARN (a limit to
-know about) or FAIL (elections do not work here). With -o json each line is an
-object with level, subject, found, why and advice.
+looks at what the server tells of itself. Then it looks for a lock that is, or
+was, at each NAME: what kind it looks like, who holds it, and which parameter of
+the URL coexists with it. To that it changes nothing.
+
+Each finding is OK, WARN (a limit to know about) or FAIL: elections do not work
+here, or a lock at NAME is stuck or would not keep them out. With -o json each
+line is an object with level, subject, found, why and advice.
 
 Exit status: 0, or 1 if anything is FAIL; 125 if elect failed.`
 
@@ -28,11 +32,12 @@ func newDoctor(s *settings) *cobra.Command {
 	var out format
 	var ttl time.Duration
 	cmd := &cobra.Command{
-		Use:   "doctor [flags]",
-		Short: "Say what the store can and cannot promise",
-		Long:  doctorLong,
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use:               "doctor [flags] [NAME...]",
+		Short:             "Say what the store can and cannot promise",
+		Long:              doctorLong,
+		Args:              allNames,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
 			store, err := s.open()
 			if err != nil {
 				return err
@@ -41,6 +46,9 @@ func newDoctor(s *settings) *cobra.Command {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			findings := doctor.Examine(ctx, store, ttl)
+			for _, name := range args {
+				findings = append(findings, doctor.ExamineName(ctx, store, name)...)
+			}
 			if ctx.Err() != nil {
 				return errors.New("interrupted")
 			}
@@ -74,7 +82,7 @@ func printFinding(out io.Writer, f format, found doctor.Finding) error {
 	if f == asJSON {
 		return jsonLine(out, found)
 	}
-	_, err := fmt.Fprintf(out, "%-4s  %s: %s\n", found.Level, found.Subject, oneLine(errors.New(found.Found)))
+	_, err := fmt.Fprintf(out, "%-4s  %s: %s\n", found.Level, printable(found.Subject), oneLine(errors.New(found.Found)))
 	if err == nil && found.Why != "" {
 		_, err = fmt.Fprintf(out, "      why: %s\n", found.Why)
 	}

@@ -45,7 +45,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"run --ttl 1y x -- true", 125, `elect: invalid argument "1y" for "--ttl" flag: time: unknown unit "y" in duration "1y"` + "\n"},
 		{"run --log-level loud x -- true", 125, `elect: --log-level "loud": use debug, info, warn or error` + "\n"},
 		{"run --store zk://h x -- true", 125, `elect: store zk:...: unknown scheme "zk"; ` + stores},
-		{"run --store redis://u:secret@h:x x -- true", 125, "elect: store redis:...: host 1 has a port that is not a number from 1 to 65535; use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters cacert cert key servername insecure-skip-verify master cluster sentinel-user prefix quarantine\n"},
+		{"run --store redis://u:secret@h:x x -- true", 125, "elect: store redis:...: host 1 has a port that is not a number from 1 to 65535; use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters cacert cert key servername insecure-skip-verify master cluster sentinel-user prefix quarantine plain\n"},
 		{"run --store file:///proc/nothing x -- true", 125, ""},
 		{"run --store consul://127.0.0.1:1 --ttl 5s --grace 1s x -- true", 125, ""},
 		{"run --store etcd://127.0.0.1:1 --ttl 500ms --grace 10ms x -- true", 125, ""},
@@ -55,11 +55,43 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"watch x y", 125, `elect: more than one NAME: ["x" "y"]; use elect watch [flags] NAME` + "\n"},
 		{"watch -o yaml x", 125, `elect: invalid argument "yaml" for "-o, --output" flag: use text or json` + "\n"},
 		{"watch --store consul://127.0.0.1:1 x", 125, ""},
+		{"status x:heir", 125, `elect: NAME "x:heir" is no election's: it is kept for the heir of "x"` + "\n"},
+		{"watch x:request", 125, `elect: NAME "x:request" is no election's: it is kept for requests to the leader of "x"` + "\n"},
 		{"status", 125, "elect: no NAME; use elect status [flags] NAME...\n"},
+		{"doctor --store mem: -o yaml x", 125, `elect: invalid argument "yaml" for "-o, --output" flag: use text or json` + "\n"},
+		{"status --store etcd://h?layout=line x", 125, `elect: store etcd:...: parameter "layout" is none of key, queue and claim; use etcd://host:port[,host:port...]/prefix, parameters cacert cert key servername insecure-skip-verify layout suffix plain` + "\n"},
+		{"run --store consul://h?plain=verbatim x -- true", 125, `elect: store consul:...: parameter "plain" is neither true nor false; use consul://host:port/prefix, parameters cacert cert key servername insecure-skip-verify dc namespace partition min-ttl plain` + "\n"},
 		{"status --nonsense x", 125, "elect: unknown flag: --nonsense\n"},
 		{"demo --store mem:", 125, "elect: store mem: is for one process, and the demo has three; use file:///directory\n"},
 		{"demo --ttl -1s --store " + file, 125, ""},
-		{"resign x", 125, `elect: unknown command "resign" for "elect"` + "\n"},
+		{"demo bully", 125, `elect: unknown ORDER "bully"; use first, rank, ring, line, or leave it out` + "\n"},
+		{"demo rank ring", 125, `elect: more than one ORDER: ["rank" "ring"]; use elect demo [flags] [ORDER]` + "\n"},
+		{"abdicate x", 125, `elect: unknown command "abdicate" for "elect"` + "\n"},
+		{"run --succession bully x -- true", 125, `elect: invalid argument "bully" for "--succession" flag: use none, first, rank, ring or line` + "\n"},
+		{"run --rank 5 x -- true", 125, "elect: --rank 5 has no effect with --succession none: use --succession rank, or leave it out\n"},
+		{"run --rank 5 --succession ring x -- true", 125, "elect: --rank 5 has no effect with --succession ring: use --succession rank, or leave it out\n"},
+		{"run --heirs a,b x -- true", 125, "elect: --heirs has no effect with --succession none: use --succession line, or leave it out\n"},
+		{"run --heirs a --succession rank x -- true", 125, "elect: --heirs has no effect with --succession rank: use --succession line, or leave it out\n"},
+		{"run --heirs a,,b --succession line x -- true", 125, "elect: --heirs has an empty id in it; use --heirs a,b,c\n"},
+		{"run --heirs a,b,a --succession line --store " + file + " x -- true", 125, `elect: heir "a" is listed twice: its first place is the one that counts` + "\n"},
+		{"run --stability 1m x -- true", 125, "elect: --stability has no effect without an heir: use it with --succession first, rank, ring or line\n"},
+		{"run --stability -1m --succession rank x -- true", 125, "elect: --stability -1m0s is negative\n"},
+		{"run --max-term 1m x -- true", 125, "elect: --max-term needs an heir to hand over to: use it with --succession first, rank, ring or line\n"},
+		{"run --max-term 5s --succession ring x -- true", 125, "elect: --max-term 5s is shorter than --ttl 15s: use --max-term 15s or more\n"},
+		{"run --max-term -5s --succession ring x -- true", 125, "elect: --max-term -5s is negative\n"},
+		{"run --store " + file + " x:heir -- true", 125, `elect: name "x:heir" ends with ":heir", which is kept for what stands beside an election: use another` + "\n"},
+		{"resign", 125, "elect: no NAME; use elect resign [flags] NAME\n"},
+		{"resign x y", 125, `elect: more than one NAME: ["x" "y"]; use elect resign [flags] NAME` + "\n"},
+		{"resign --timeout 0s x", 125, "elect: --timeout 0s is not positive\n"},
+		{"resign x:request", 125, `elect: NAME "x:request" is no election's: it is kept for requests to the leader of "x"` + "\n"},
+		{"resign --store redis://u:secret@127.0.0.1:1 x", 125, "elect: store redis://127.0.0.1:1 cannot be used: rediskv: get \"x\": dial tcp 127.0.0.1:1: connect: connection refused\n"},
+		{"resign --store mem: x", 1, "elect: nobody leads x: there is nobody to ask\n"},
+		{"transfer --to a", 125, "elect: no NAME; use elect transfer [flags] NAME --to ID\n"},
+		{"transfer x", 125, "elect: no ID to hand over to; use elect transfer [flags] NAME --to ID\n"},
+		{"transfer --to= x", 125, "elect: no ID to hand over to; use elect transfer [flags] NAME --to ID\n"},
+		{"transfer x:heir --to a", 125, `elect: NAME "x:heir" is no election's: it is kept for the heir of "x"` + "\n"},
+		{"transfer --store mem: x --to a", 1, "elect: nobody leads x: there is nobody to ask\n"},
+		{"transfer --store mem: x --to a\nb", 125, `elect: ID "a\nb" contains control characters` + "\n"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			status, stdout, stderr := finish(t, strings.Split(c.args, " ")...)
@@ -76,7 +108,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 }
 
 func TestAnEmptyNameIsRefused(t *testing.T) {
-	for _, args := range [][]string{{"status", ""}, {"watch", ""}, {"run", "", "--", "true"}} {
+	for _, args := range [][]string{{"status", ""}, {"watch", ""}, {"doctor", "--store", "mem:", "x", ""}, {"run", "", "--", "true"}, {"resign", ""}, {"transfer", "", "--to", "x"}} {
 		status, _, stderr := finish(t, args...)
 		require.Equal(t, 125, status)
 		require.Contains(t, stderr, "is empty")
@@ -105,9 +137,11 @@ func TestTheDefaultStoreNeedsNoServer(t *testing.T) {
 
 func TestShellsCompleteStoresAndFormats(t *testing.T) {
 	for args, want := range map[string]string{
-		"status --store ":  "mem:\nfile:///\netcd://\netcds://\nconsul://\nconsuls://\nredis://\nrediss://\n:6\n",
-		"watch -o ":        "text\njson\n:4\n",
-		"run --log-level ": "debug\ninfo\nwarn\nerror\n:4\n",
+		"status --store ":   "mem:\nfile:///\netcd://\netcds://\nconsul://\nconsuls://\nredis://\nrediss://\n:6\n",
+		"watch -o ":         "text\njson\n:4\n",
+		"run --log-level ":  "debug\ninfo\nwarn\nerror\n:4\n",
+		"run --succession ": "none\nfirst\nrank\nring\nline\n:4\n",
+		"demo ":             "first\nrank\nring\nline\n:4\n",
 	} {
 		status, stdout, _ := finish(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
 		require.Zero(t, status)

@@ -123,6 +123,21 @@ func TestDoctorFindsAFileStoreFit(t *testing.T) {
 	require.Empty(t, left)
 }
 
+func TestDoctorSaysWhatIsAtANameOfAFileStore(t *testing.T) {
+	p := newPlace(t)
+	p.run(stay)
+	p.pid("child")
+	require.NoError(t, os.WriteFile(filepath.Join(strings.TrimPrefix(p.store, "file://"), "safes", "foreign"), []byte("theirs"), 0o600))
+	status, stdout, _ := finish(t, "doctor", "--store", p.store, "job", "vacant")
+	require.Zero(t, status)
+	require.Contains(t, stdout, "OK    name job: somebody leads\n")
+	require.True(t, strings.HasSuffix(stdout, "OK    name vacant: nobody leads, and no lock is at its place\n"), stdout)
+	status, stdout, _ = finish(t, "doctor", "--store", p.store, "foreign", "a\nb")
+	require.Equal(t, 1, status)
+	require.Contains(t, stdout, "FAIL  name foreign: something that no election wrote is at its place\n")
+	require.Contains(t, stdout, `OK    "name a\nb": nobody leads`)
+}
+
 func TestDoctorFailsOnAStoreThatDoesNotAnswerOrCannotHonourTheTTL(t *testing.T) {
 	status, stdout, _ := finish(t, "doctor", "--store", "redis://127.0.0.1:1")
 	require.Equal(t, 1, status)

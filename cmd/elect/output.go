@@ -19,9 +19,27 @@ type state struct {
 	Value string    `json:"value"`
 	Token uint64    `json:"token"`
 	State string    `json:"state"` // leader, vacant or foreign
+
+	// What status knows beyond that, if anything.
+	Lock    string `json:"lock,omitempty"`    // what a foreign lock looks like
+	Waiting *int   `json:"waiting,omitempty"` // how many stand in its line
+	Hidden  string `json:"hidden,omitempty"`  // another lock, which the URL does not see
+
+	// What it knows where there is a succession.
+	Rank  *int       `json:"rank,omitempty"`
+	Since *time.Time `json:"since,omitempty"` // by the leader's wall clock
+	Heir  *heir      `json:"heir,omitempty"`
 }
 
-// vacantOr returns the state of an election with or without a leader.
+// An heir is who is next.
+type heir struct {
+	ID    string    `json:"id"`
+	Value string    `json:"value"`
+	Rank  int       `json:"rank"`
+	Since time.Time `json:"since,omitzero"` // by its own wall clock
+}
+
+// stateOf returns the state of an election with or without a leader.
 func stateOf(name string, leader election.Leader, vacant bool) state {
 	s := state{Time: time.Now().UTC(), Name: name, ID: leader.ID, Value: leader.Value, Token: leader.Token, State: "leader"}
 	switch {

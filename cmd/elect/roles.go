@@ -4,12 +4,12 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,15 +42,12 @@ func playRole(args []string) (status int, ok bool) {
 	return 0, false
 }
 
-// candidate is one of the demo's three: elect __candidate NAME ID TTL, with the
-// URL of the store in the environment, where nobody reads a password.
+// candidate is one of the demo's three: elect __candidate NAME PART, with the URL of
+// the store in the environment, where nobody reads a password.
 func candidate(args []string) error {
-	if len(args) != 3 {
+	var part demo.Part
+	if len(args) != 2 || json.Unmarshal([]byte(args[1]), &part) != nil {
 		return errors.New("a candidate is started by elect demo only")
-	}
-	ttl, err := time.ParseDuration(args[2])
-	if err != nil {
-		return err
 	}
 	address, err := storeurl.Parse(os.Getenv("ELECT_STORE"), os.Getenv)
 	if err != nil {
@@ -68,6 +65,6 @@ func candidate(args []string) error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the demo closes it, or dies
 		cancel(errors.New("the demo is over"))
 	}()
-	c := &demo.Candidate{Store: store, Name: args[0], ID: args[1], TTL: ttl, Out: os.Stdout}
+	c := &demo.Candidate{Store: store.KV, Name: args[0], Part: part, Out: os.Stdout}
 	return c.Run(ctx)
 }

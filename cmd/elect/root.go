@@ -47,6 +47,14 @@ consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
 redis: prefix, sentinel-user, and quarantine, how long a server that was restarted
 or promoted keeps elections closed: all need the same.
 
+To share a key with locks that are there already (elect doctor NAME tells which):
+plain=true puts the value at the key as it is, for programs that read it there,
+for etcd, consul and redis. For etcd, layout=queue stands in line with the locks
+and elections of package concurrency and etcdctl, layout=claim takes an empty line
+only, layout=key is the default; etcd://host//locks has the prefix "/locks/", and
+suffix=/ is for locks whose own name ended with a slash. All candidates of an
+election need the same.
+
 Credentials stand before an @ in the URL (user:password@, for consul token@) or,
 unseen by others on the host, in the environment, as for the stores' own tools:
 ETCDCTL_USER, _PASSWORD, _CACERT, _CERT, _KEY, _ENDPOINTS; CONSUL_HTTP_TOKEN,
@@ -77,7 +85,7 @@ func newRoot() *cobra.Command {
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "the same as --log-level debug")
 	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, storeCompletions()...)
 	complete(root, "log-level", cobra.ShellCompDirectiveNoFileComp, "debug", "info", "warn", "error")
-	root.AddCommand(newWatch(s), newStatus(s), newDoctor(s), newVersion())
+	root.AddCommand(newWatch(s), newStatus(s), newResign(s), newTransfer(s), newDoctor(s), newVersion())
 	root.AddCommand(processCommands(s)...)
 	return root
 }
@@ -150,7 +158,7 @@ func (s *settings) open() (*storeurl.Store, error) {
 func probe(ctx context.Context, store *storeurl.Store, name string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
-	_, err := store.Get(ctx, name)
+	_, err := store.KV.Get(ctx, name)
 	if err == nil || errors.Is(err, kv.ErrVacant) {
 		return nil
 	}

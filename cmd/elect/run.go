@@ -34,6 +34,18 @@ COMMAND finds in its environment ELECTION_NAME, ELECTION_ID, ELECTION_TOKEN (a
 number that grows from leader to leader: hand it to whatever must refuse an old
 one) and ELECTION_TTL.
 
+Succession: with --succession one of the candidates that wait is the heir. It is
+next, and a leader whose term ends in good order hands over to it in one write, when
+COMMAND and all that came of it are dead. Who is heir?
+  first  who came first
+  rank   the highest --rank; a leader gives way to a higher one that has been heir
+         for --stability
+  ring   who follows the leader in the order of ids; with --max-term the leadership
+         goes round
+  line   the first of the leader's --heirs who is there, then who came first
+Give all candidates of an election the same. elect resign asks the leader to step
+down, with or without a succession; elect transfer asks it to hand over to another.
+
 Signals: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT and
 SIGWINCH are passed on to COMMAND's process group. After SIGINT or SIGTERM elect
 waits for COMMAND to end, for as long as it takes, frees the lease and exits with
@@ -46,16 +58,18 @@ foreground: it can read, and Ctrl-C goes to it alone. It cannot be suspended.
 Exit status:
   COMMAND's own, or 128 + the number of the signal that killed it
   128 + n  signal n ended the wait
-  125      elect failed, or, with --once, leadership was lost
+  125      elect failed, or, with --once, leadership was lost, not given up
   126      COMMAND cannot be executed
   127      COMMAND was not found`
 
 const runExample = `  elect run nightly -- ./report.sh --all
-  elect run --store etcd://localhost:2379/jobs --ttl 10s --grace 2s nightly -- ./report.sh`
+  elect run --store etcd://localhost:2379/jobs --ttl 10s --grace 2s nightly -- ./report.sh
+  elect run --succession rank --rank 10 nightly -- ./report.sh`
 
 // runFlags are the flags of elect run.
 type runFlags struct {
 	*settings
+	successionFlags
 	id, value  string
 	ttl, grace time.Duration
 	once       bool
@@ -80,7 +94,8 @@ func newRun(s *settings) *cobra.Command {
 	flags.StringVar(&f.value, "value", "", "published with the id, e.g. an address")
 	flags.DurationVar(&f.ttl, "ttl", 15*time.Second, "how long a leader that died keeps others out")
 	flags.DurationVar(&f.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when leadership ends")
-	flags.BoolVar(&f.once, "once", false, "exit after a loss instead of campaigning again")
+	flags.BoolVar(&f.once, "once", false, "exit at the end of a term instead of campaigning again")
+	f.add(cmd)
 	for _, name := range []string{"id", "value", "ttl", "grace"} {
 		complete(cmd, name, cobra.ShellCompDirectiveNoFileComp)
 	}
@@ -124,6 +139,9 @@ func (f *runFlags) run(name string, command []string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.check(f.ttl); err != nil {
+		return err
+	}
 	if f.id == "" {
 		f.id = defaultID()
 	}
@@ -132,9 +150,9 @@ func (f *runFlags) run(name string, command []string) error {
 		return err
 	}
 	defer store.Close()
-	candidate, err := election.New(store, name, &election.Options{
-		ID: f.id, Value: f.value, TTL: f.ttl, Margin: margin, Logger: log,
-	})
+	options := election.Options{ID: f.id, Value: f.value, TTL: f.ttl, Margin: margin, Logger: log, Requests: true}
+	f.fill(&options)
+	candidate, err := election.New(store.KV, name, &options)
 	if err != nil {
 		return err
 	}

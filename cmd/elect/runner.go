@@ -168,6 +168,9 @@ func (r *runner) review(end guard.End, lost error) error {
 	switch told := r.isTold(); {
 	case end.Err != nil && !end.Started:
 		r.finish(exit{statusNotExec, fmt.Errorf("%s: cannot be executed: %w", r.spec.Path, end.Err)})
+	case errors.Is(lost, election.ErrResigned) && r.once && !told:
+		r.log.Info("COMMAND was stopped: the term was given up")
+		r.finish(exit{status: statusOf(end.Status)})
 	case lost != nil && r.once && !told:
 		r.finish(exit{statusFailure, fmt.Errorf("%w; COMMAND was stopped", lost)})
 	case end.Err != nil:

@@ -7,19 +7,32 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election"
+	etcdkv "github.com/electkv/election/backends/etcd"
+	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/kv"
 )
 
 const statusLong = `Print who leads each election NAME at the moment.
 
 With -o json each line is an object with time, name, id, value, token and state:
 "leader", "vacant" or, for somebody's lock that elect did not write, "foreign".
+Where there is a succession, the leader's age and rank are shown, and the heir: who
+is next. JSON has rank, since, and heir with id, value, rank and since, as far as
+they are known. Ages compare the clocks of two hosts.
+
+JSON has lock too, the kind that a foreign lock looks like; waiting, how many stand
+in line, where the store tells; and hidden, another lock of that name which the
+URL does not see: standard error says so as well. See elect doctor NAME.
 
 Exit status: 0 if each NAME is led, or held by a foreign lock; 1 if nobody leads
 at least one of them; 125 if elect failed.`
@@ -40,9 +53,12 @@ func newStatus(s *settings) *cobra.Command {
 			defer store.Close()
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			states, err := look(ctx, store, args)
+			states, err := look(ctx, store, args, cmd.ErrOrStderr())
 			if err != nil {
 				return err
+			}
+			for i := range states {
+				recognise(ctx, store, &states[i], cmd.ErrOrStderr())
 			}
 			return printStatus(cmd.OutOrStdout(), out, states)
 		},
@@ -56,6 +72,16 @@ func someNames(_ *cobra.Command, args []string) error {
 		return errors.New("no NAME; use elect status [flags] NAME...")
 	}
 	for _, name := range args {
+		if err := checkElection(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// allNames wants no NAME to be empty.
+func allNames(_ *cobra.Command, names []string) error {
+	for _, name := range names {
 		if err := checkName(name); err != nil {
 			return err
 		}
@@ -63,21 +89,73 @@ func someNames(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-// look reads who leads each election.
-func look(ctx context.Context, store *storeurl.Store, names []string) ([]state, error) {
+// look reads who leads each election, and who is next.
+func look(ctx context.Context, store *storeurl.Store, names []string, log io.Writer) ([]state, error) {
 	states := []state{}
 	for _, name := range names {
 		if err := probe(ctx, store, name); err != nil {
 			return nil, err
 		}
-		leader, err := election.Current(ctx, store, name)
+		leader, err := election.Current(ctx, store.KV, name)
 		vacant := errors.Is(err, election.ErrNoLeader)
 		if err != nil && !vacant {
 			return nil, fmt.Errorf("store %v: %w", store.Address, err)
 		}
-		states = append(states, stateOf(name, leader, vacant))
+		s := stateOf(name, leader, vacant)
+		succeed(ctx, store, &s, leader, log)
+		states = append(states, s)
 	}
 	return states, nil
+}
+
+// succeed adds what is known of the succession. What cannot be found out is said,
+// and no failure.
+func succeed(ctx context.Context, store *storeurl.Store, s *state, leader election.Leader, log io.Writer) {
+	switch {
+	case !leader.Since.IsZero():
+		since := leader.Since.UTC()
+		s.Rank, s.Since = &leader.Rank, &since
+	case s.State == "leader":
+		return // it leads without a succession
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
+	defer cancel()
+	next, err := election.CurrentHeir(ctx, store.KV, s.Name)
+	switch {
+	case err == nil:
+		s.Heir = &heir{ID: next.ID, Value: next.Value, Rank: next.Rank, Since: next.Since.UTC()}
+	case !errors.Is(err, election.ErrNoHeir) && !errors.Is(err, kv.ErrInvalid): // no safe, no heir
+		fmt.Fprintf(log, "elect: %s: cannot tell who is heir: %s\n", printable(s.Name), oneLine(err))
+	}
+}
+
+// recognise adds what is known of old locks: what a foreign lock looks like, how
+// many wait, and what the URL does not see. What cannot be found out is said, and
+// no failure.
+func recognise(ctx context.Context, store *storeurl.Store, s *state, log io.Writer) {
+	if s.State == "leader" && store.Layout == etcdkv.OneKey {
+		return // there is nothing to say
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
+	defer cancel()
+	locks, err := oldlock.Look(ctx, store, s.Name)
+	if err != nil {
+		fmt.Fprintf(log, "elect: %s\n", oneLine(err))
+	}
+	for i, l := range locks {
+		switch {
+		case l.Hidden():
+			s.Hidden = l.String()
+			fmt.Fprintf(log, "elect: %s: this URL does not see the lock %s; do: %s\n", printable(s.Name), l, l.Advice)
+		case i == 0 && l.Here && s.State != "vacant":
+			if s.State == "foreign" {
+				s.Lock = l.Kind
+			}
+			if l.Waiting >= 0 {
+				s.Waiting = &l.Waiting
+			}
+		}
+	}
 }
 
 // printStatus writes the states; its error says that not everybody is led.
@@ -108,15 +186,107 @@ func writeJSON(out io.Writer, states []state) error {
 
 func writeTable(out io.Writer, states []state) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "NAME\tSTATE\tLEADER\tTOKEN\tVALUE")
-	for _, s := range states {
-		token := "-"
-		if s.Token != 0 {
-			token = fmt.Sprint(s.Token)
+	shown := slices.DeleteFunc(columns(), func(c column) bool { return c.when != nil && !slices.ContainsFunc(states, c.when) })
+	row := func(cell func(column) string) {
+		cells := []string{}
+		for _, c := range shown {
+			cells = append(cells, cell(c))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", printable(s.Name), s.State, dash(printable(s.ID)), token, dash(short(s.Value)))
+		fmt.Fprintln(w, strings.TrimRight(strings.Join(cells, "\t"), "\t"))
+	}
+	row(func(c column) string { return c.head })
+	for _, s := range states {
+		row(func(c column) string { return c.cell(s) })
 	}
 	return w.Flush()
+}
+
+// A column of the table says one thing of each state.
+type column struct {
+	head string
+	cell func(state) string
+	when func(state) bool // the column is there if this holds for any state; nil: always
+}
+
+func columns() []column {
+	return []column{
+		{head: "NAME", cell: func(s state) string { return printable(s.Name) }},
+		{head: "STATE", cell: func(s state) string { return s.State }},
+		{head: "LEADER", cell: func(s state) string { return dash(printable(s.ID)) }},
+		{head: "TOKEN", cell: func(s state) string { return unless(s.Token == 0, s.Token) }},
+		{head: "VALUE", cell: func(s state) string { return dash(short(s.Value)) }},
+		{
+			head: "AGE",
+			cell: func(s state) string { return dash(age(s.Since, s.Time)) },
+			when: func(s state) bool { return s.Since != nil },
+		},
+		{
+			head: "RANK", // where ranks are not heeded, all are zero
+			cell: func(s state) string { return unless(s.Rank == nil, s.rank()) },
+			when: func(s state) bool { return s.rank() != 0 },
+		},
+		{
+			head: "HEIR",
+			cell: func(s state) string { return dash(s.Heir.describe(s.Time)) },
+			when: func(s state) bool { return s.Heir != nil },
+		},
+		{head: "NOTE", cell: note, when: func(s state) bool { return note(s) != "" }},
+	}
+}
+
+func unless(unknown bool, what any) string {
+	if unknown {
+		return "-"
+	}
+	return fmt.Sprint(what)
+}
+
+func (s state) rank() int {
+	if s.Rank == nil {
+		return 0
+	}
+	return *s.Rank
+}
+
+// age returns how long ago something was, by clocks that may differ.
+func age(since *time.Time, now time.Time) string {
+	if since == nil || since.IsZero() {
+		return ""
+	}
+	return max(now.Sub(*since), 0).Round(time.Second).String()
+}
+
+// describe says in words who is next, if anybody.
+func (h *heir) describe(now time.Time) string {
+	if h == nil {
+		return ""
+	}
+	known := []string{}
+	if h.Rank != 0 {
+		known = append(known, fmt.Sprintf("rank %d", h.Rank))
+	}
+	if a := age(&h.Since, now); a != "" {
+		known = append(known, a)
+	}
+	if len(known) == 0 {
+		return printable(h.ID)
+	}
+	return fmt.Sprintf("%s (%s)", printable(h.ID), strings.Join(known, ", "))
+}
+
+// note says what there is to say of a state beyond who leads.
+func note(s state) string {
+	notes := []string{}
+	if s.Lock != "" {
+		notes = append(notes, "looks like "+s.Lock)
+	}
+	if s.Waiting != nil {
+		notes = append(notes, fmt.Sprintf("%d waiting", *s.Waiting))
+	}
+	if s.Hidden != "" {
+		notes = append(notes, "another lock is where this URL does not look")
+	}
+	return strings.Join(notes, ", ")
 }
 
 func dash(s string) string {

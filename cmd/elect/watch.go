@@ -66,7 +66,7 @@ func oneName(command string) cobra.PositionalArgs {
 		case len(args) > 1:
 			return fmt.Errorf("more than one NAME: %q; use elect %s [flags] NAME", args, command)
 		}
-		return checkName(args[0])
+		return checkElection(args[0])
 	}
 }
 
@@ -141,7 +141,7 @@ type writeError struct{ error }
 
 // follow prints changes until something is wrong.
 func (w *watch) follow(ctx context.Context) error {
-	for leader, err := range election.Watch(ctx, w.store, w.name) {
+	for leader, err := range election.Watch(ctx, w.store.KV, w.name) {
 		vacant := errors.Is(err, election.ErrNoLeader)
 		if err != nil && !vacant {
 			return err

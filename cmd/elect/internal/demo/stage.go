@@ -8,38 +8,40 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
 
+	"github.com/electkv/election"
+	"github.com/electkv/election/cmd/elect/internal/reserved"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/kv"
 )
 
-// A Stage is where the play takes place.
+// A Stage is where a play takes place.
 type Stage struct {
+	Play  Play
 	Store kv.Store // the one that the candidates use
 	Name  string   // of the election; nobody else's
 	TTL   time.Duration
 	Slack time.Duration
-	// Command returns the command that runs the candidate called id.
-	Command func(id string) *exec.Cmd
+	// Command returns the command that runs a candidate.
+	Command func(Part) *exec.Cmd
 	// Tell shows an event as it happens.
 	Tell func(history.Event)
 
 	events  chan history.Event
 	cast    map[string]*process
+	roles   map[string]string // of those who told, as they said last
 	history history.History
 }
 
-// ids are the candidates.
-func ids() []string { return []string{"anna", "ben", "cleo"} }
-
-// Play runs the play and returns what happened. It leaves no process and no
+// Perform plays the play and returns what happened. It leaves no process and no
 // record behind, whatever happens; what happened until then is returned with an
 // error too.
-func (s *Stage) Play(ctx context.Context) (history.History, error) {
+func (s *Stage) Perform(ctx context.Context) (history.History, error) {
 	runtime.LockOSThread() // the candidates die with this thread
 	defer runtime.UnlockOSThread()
 	life, err := s.Store.Lifetime(s.TTL)
@@ -50,51 +52,56 @@ func (s *Stage) Play(ctx context.Context) (history.History, error) {
 		Title: "elect demo", TTL: s.TTL, Life: life.Max, Slack: s.Slack,
 	}}
 	s.events = make(chan history.Event)
-	s.cast = map[string]*process{}
-	err = s.scenes(ctx)
-	s.leave()
+	s.cast, s.roles = map[string]*process{}, map[string]string{}
+	stop := func() {}
+	if s.Play.Ordered() {
+		stop = s.observe(ctx)
+	}
+	err = s.Play.script(ctx, s)
+	s.leave(stop)
 	return s.history, errors.Join(err, s.clean(ctx))
 }
 
-// scenes is the play.
-func (s *Stage) scenes(ctx context.Context) error {
-	for _, id := range ids() {
-		p, err := start(s.Command(id), id, s.events)
+// enter starts candidates.
+func (s *Stage) enter(parts ...Part) error {
+	for _, part := range parts {
+		p, err := start(s.Command(part), part.ID, s.events)
 		if err != nil {
 			return err
 		}
-		s.cast[id] = p
+		s.cast[part.ID] = p
 	}
-	first, err := s.leader(ctx, "")
-	if err != nil {
-		return err
-	}
-	if err := s.pass(ctx, s.TTL/2); err != nil {
-		return err
-	}
+	return nil
+}
 
-	s.act(first, history.Killed, syscall.SIGKILL)
-	second, err := s.leader(ctx, first)
-	if err != nil {
-		return err
+// observe notes what the safe holds, as a watch shows it, until stop is called.
+// The events must be read until stop has returned.
+func (s *Stage) observe(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		for ctx.Err() == nil {
+			for leader, err := range election.Watch(ctx, s.Store, s.Name) {
+				if err == nil || errors.Is(err, election.ErrNoLeader) {
+					s.events <- history.Event{At: boottime.Now(), Kind: history.Holds, Token: leader.Token}
+				}
+			}
+			rest(ctx, 100*time.Millisecond) // there is trouble with the store
+		}
+	})
+	return func() {
+		cancel()
+		watching.Wait()
 	}
-	if err := s.pass(ctx, s.TTL/2); err != nil {
-		return err
-	}
+}
 
-	s.act(second, history.Stopped, syscall.SIGSTOP)
-	if _, err := s.leader(ctx, second); err != nil {
-		return err
+func rest(ctx context.Context, d time.Duration) {
+	over := time.NewTimer(d)
+	defer over.Stop()
+	select {
+	case <-over.C:
+	case <-ctx.Done():
 	}
-	if err := s.pass(ctx, s.TTL/4); err != nil {
-		return err
-	}
-
-	s.act(second, history.Woken, syscall.SIGCONT)
-	if err := s.await(ctx, func(e history.Event) bool { return e.Who == second && e.Kind == history.Ended }); err != nil {
-		return err
-	}
-	return s.pass(ctx, s.TTL/2)
 }
 
 // leader waits until somebody other than not is elected.
@@ -111,8 +118,9 @@ func (s *Stage) leader(ctx context.Context, not string) (string, error) {
 // due: within the longest time that the store keeps a record.
 func (s *Stage) act(who string, what history.Kind, sig syscall.Signal) {
 	now := boottime.Now()
+	leads := s.leads(who)
 	s.note(history.Event{At: now, Who: who, Kind: what})
-	if fate := fates()[what]; fate != "" {
+	if fate := fates()[what]; fate != "" && leads {
 		s.note(history.Event{At: now, Who: who, Kind: history.Due, Within: s.history.Life, Text: who + " was " + fate})
 	}
 	s.cast[who].signal(sig)
@@ -125,15 +133,52 @@ func fates() map[history.Kind]string {
 
 func (s *Stage) note(e history.Event) {
 	s.history.Events = append(s.history.Events, e)
+	switch e.Kind {
+	case history.Became:
+		s.roles[e.Who] = e.Value
+	case history.Killed, history.Stopped:
+		s.roles[e.Who] = "" // for the time being it has none
+	}
 	s.Tell(e)
+}
+
+// heir returns who is next, empty if nobody says so.
+func (s *Stage) heir() string {
+	for who, role := range s.roles {
+		if role == history.Heir {
+			return who
+		}
+	}
+	return ""
+}
+
+// leads reports whether a candidate leads, as far as it told.
+func (s *Stage) leads(who string) bool {
+	for _, e := range slices.Backward(s.history.Events) {
+		switch {
+		case e.Who != who:
+		case e.Kind == history.Elected:
+			return true
+		case e.Kind == history.Ended, e.Kind == history.Killed, e.Kind == history.Ready:
+			return false
+		}
+	}
+	return false
 }
 
 // errSlow ends the play when what should happen does not.
 var errSlow = errors.New("demo: what should follow did not happen in time")
 
+// patience is how long the stage waits for what should follow: longer than
+// anything is promised within.
+func (s *Stage) patience() time.Duration {
+	p := s.Play.Parts[0]
+	return s.history.Life + 2*p.Stability + p.MaxTerm + s.Slack + 5*time.Second
+}
+
 // await notes what happens until cue is given.
 func (s *Stage) await(ctx context.Context, cue func(history.Event) bool) error {
-	late := time.NewTimer(s.history.Life + s.Slack + 5*time.Second)
+	late := time.NewTimer(s.patience())
 	defer late.Stop()
 	for {
 		select {
@@ -146,6 +191,30 @@ func (s *Stage) await(ctx context.Context, cue func(history.Event) bool) error {
 			return errSlow
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		}
+	}
+}
+
+// until notes what happens until something holds.
+func (s *Stage) until(ctx context.Context, holds func() bool) error {
+	if holds() {
+		return nil
+	}
+	return s.await(ctx, func(history.Event) bool { return holds() })
+}
+
+// during notes what happens while something is done.
+func (s *Stage) during(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.patience(), errSlow)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- do(ctx) }()
+	for {
+		select {
+		case e := <-s.events:
+			s.note(e)
+		case err := <-done:
+			return err
 		}
 	}
 }
@@ -166,14 +235,29 @@ func (s *Stage) pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// leave ends all processes, and notes their last words.
-func (s *Stage) leave() {
-	var all sync.WaitGroup
-	for _, p := range s.cast {
-		all.Go(func() { p.end(s.TTL/3 + 2*time.Second) })
+// leave ends all processes, and notes their last words: the leader's at the end,
+// so that it hands over to nobody.
+func (s *Stage) leave(stop func()) {
+	leaders, others := []*process{}, []*process{}
+	for who, p := range s.cast {
+		if s.leads(who) {
+			leaders = append(leaders, p)
+		} else {
+			others = append(others, p)
+		}
 	}
 	gone := make(chan struct{})
-	go func() { all.Wait(); close(gone) }()
+	go func() {
+		defer close(gone)
+		for _, ps := range [][]*process{others, leaders} {
+			var all sync.WaitGroup
+			for _, p := range ps {
+				all.Go(func() { p.end(s.TTL/3 + 2*time.Second) })
+			}
+			all.Wait()
+		}
+		stop()
+	}()
 	for {
 		select {
 		case e := <-s.events:
@@ -184,17 +268,20 @@ func (s *Stage) leave() {
 	}
 }
 
-// clean removes the record of a leader that could not, now that nobody is left
-// who could mind.
+// clean removes the records of those who could not, now that nobody is left who
+// could mind.
 func (s *Stage) clean(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	rec, err := s.Store.Get(ctx, s.Name)
-	if err == nil {
-		err = s.Store.Delete(ctx, s.Name, rec)
+	var wrong error
+	for _, safe := range append(reserved.Beside(s.Name), s.Name) {
+		rec, err := s.Store.Get(ctx, safe)
+		if err == nil {
+			err = s.Store.Delete(ctx, safe, rec)
+		}
+		if err != nil && !errors.Is(err, kv.ErrVacant) && !errors.Is(err, kv.ErrStale) {
+			wrong = errors.Join(wrong, fmt.Errorf("demo: remove the last record of %q: %w", safe, err))
+		}
 	}
-	if err != nil && !errors.Is(err, kv.ErrVacant) && !errors.Is(err, kv.ErrStale) {
-		return fmt.Errorf("demo: remove the last record of %q: %w", s.Name, err)
-	}
-	return nil
+	return wrong
 }

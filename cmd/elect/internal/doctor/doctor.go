@@ -41,7 +41,7 @@ const callTime = 5 * time.Second
 // cannot be reached cannot be examined.
 func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Finding {
 	findings := []Finding{}
-	life, err := store.Lifetime(ttl)
+	life, err := store.KV.Lifetime(ttl)
 	if err != nil {
 		return append(findings, Finding{Fail, "TTL", err.Error(), "the store cannot honour it", "use another --ttl"})
 	}
@@ -83,7 +83,7 @@ func scratch() string {
 // roundTrip plays a whole life of a record, and measures it.
 func roundTrip(ctx context.Context, store *storeurl.Store, ttl time.Duration) Finding {
 	name := scratch()
-	slowest, err := live(ctx, store, name, ttl)
+	slowest, err := live(ctx, store.KV, name, ttl)
 	f := Finding{Level: OK, Subject: "round trip", Found: fmt.Sprintf("create, 5 refreshes, delete: the slowest took %v", slowest.Round(10*time.Microsecond))}
 	err = errors.Join(err, store.Forget(name))
 	switch {

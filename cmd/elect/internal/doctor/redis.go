@@ -15,7 +15,7 @@ func redis(ctx context.Context, store *storeurl.Store) []Finding {
 	}}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	facts, err := store.Store.(*rediskv.Store).Diagnose(ctx)
+	facts, err := store.KV.(*rediskv.Store).Diagnose(ctx)
 	if err != nil {
 		findings = append(findings, Finding{Level: Warn, Subject: "settings", Found: "unknown: " + err.Error(), Advice: "let this user call INFO and CONFIG GET to learn more"})
 	}

@@ -4,15 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/hashicorp/consul/api"
 
 	consulkv "github.com/electkv/election/backends/consul"
+	etcdkv "github.com/electkv/election/backends/etcd"
+	"github.com/electkv/election/kv"
 )
 
 // consulParams are the URL parameters of Consul besides TLS.
 func consulParams() []string {
-	return []string{"dc", "namespace", "partition", "min-ttl"}
+	return []string{"dc", "namespace", "partition", "min-ttl", "plain"}
 }
 
 func parseConsul(l *location) (func() (*Store, error), error) {
@@ -48,14 +51,23 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
+	plain, err := l.flag("plain")
+	if err != nil {
+		return nil, err
+	}
 	prefix := l.prefix()
+	if strings.HasPrefix(prefix, "/") {
+		return nil, errors.New("two slashes before the prefix; no key of Consul begins with a slash: write one")
+	}
 	return func() (*Store, error) {
 		client, err := api.NewClient(config)
 		if err != nil {
 			return nil, err
 		}
-		store := consulkv.New(client, &consulkv.Options{Prefix: prefix, MinTTL: minTTL})
-		return &Store{Store: store, Consul: client, prefix: prefix}, nil
+		with := func(plain bool, _ etcdkv.Layout) kv.Store {
+			return consulkv.New(client, &consulkv.Options{Prefix: prefix, MinTTL: minTTL, Plain: plain})
+		}
+		return &Store{KV: with(plain, 0), Consul: client, prefix: prefix, Plain: plain, with: with}, nil
 	}, nil
 }
 

@@ -10,7 +10,11 @@ import (
 	"go.uber.org/zap"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
+	"github.com/electkv/election/kv"
 )
+
+// etcdParams are the URL parameters of etcd besides TLS.
+func etcdParams() []string { return []string{"layout", "suffix", "plain"} }
 
 func parseEtcd(l *location) (func() (*Store, error), error) {
 	source := tlsSource{
@@ -53,15 +57,39 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 	if config.Username != "" && config.Password == "" {
 		return nil, errors.New("a user without a password: write user:password@, or set ETCDCTL_PASSWORD")
 	}
-	prefix := l.prefix()
+	layout, err := l.layout()
+	if err != nil {
+		return nil, err
+	}
+	plain, err := l.flag("plain")
+	if err != nil {
+		return nil, err
+	}
+	prefix, suffix := l.prefix(), l.query.Get("suffix")
 	return func() (*Store, error) {
 		client, err := clientv3.New(config)
 		if err != nil {
 			return nil, fmt.Errorf("connect and log in: %w", err)
 		}
-		store := etcdkv.New(client, &etcdkv.Options{Prefix: prefix})
-		return &Store{Store: store, Etcd: client, closer: client, prefix: prefix}, nil
+		with := func(plain bool, layout etcdkv.Layout) kv.Store {
+			return etcdkv.New(client, &etcdkv.Options{Prefix: prefix, Suffix: suffix, Plain: plain, Layout: layout})
+		}
+		return &Store{KV: with(plain, layout), Etcd: client, closer: client, prefix: prefix, suffix: suffix, Plain: plain, Layout: layout, with: with}, nil
 	}, nil
+}
+
+// layout returns what the parameter says of how a safe is laid out.
+func (l *location) layout() (etcdkv.Layout, error) {
+	value := l.query.Get("layout")
+	for _, layout := range []etcdkv.Layout{etcdkv.OneKey, etcdkv.Queue, etcdkv.Claim} {
+		if value == layout.String() {
+			return layout, nil
+		}
+	}
+	if value != "" {
+		return 0, errors.New(`parameter "layout" is none of key, queue and claim`)
+	}
+	return etcdkv.OneKey, nil
 }
 
 // etcdEndpoints takes the hosts from the environment, as etcdctl does.

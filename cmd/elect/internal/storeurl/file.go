@@ -16,7 +16,7 @@ func parseMem(l *location) (func() (*Store, error), error) {
 	if l.slashes || l.path != "" {
 		return nil, errors.New("memory has no host and no path")
 	}
-	return func() (*Store, error) { return &Store{Store: memkv.New()}, nil }, nil
+	return func() (*Store, error) { return &Store{KV: memkv.New()}, nil }, nil
 }
 
 func parseFile(l *location) (func() (*Store, error), error) {
@@ -32,7 +32,7 @@ func parseFile(l *location) (func() (*Store, error), error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Store{Store: store, Dir: dir, holds: func() []*os.File { return openBelow(filepath.Join(dir, "lives")) }}, nil
+		return &Store{KV: store, Dir: dir, holds: func() []*os.File { return openBelow(filepath.Join(dir, "lives")) }}, nil
 	}, nil
 }
 

@@ -140,11 +140,10 @@ func (l *location) prefix() string {
 
 // flag returns a parameter that is true or false.
 func (l *location) flag(name string) (bool, error) {
-	s := l.query.Get(name)
-	if s == "" {
+	if !l.query.Has(name) {
 		return false, nil
 	}
-	on, err := strconv.ParseBool(s)
+	on, err := strconv.ParseBool(l.query.Get(name))
 	if err != nil {
 		return false, fmt.Errorf("parameter %q is neither true nor false", name)
 	}

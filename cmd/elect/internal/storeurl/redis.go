@@ -8,12 +8,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	etcdkv "github.com/electkv/election/backends/etcd"
 	rediskv "github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/kv"
 )
 
 // redisParams are the URL parameters of Redis besides TLS.
 func redisParams() []string {
-	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine"}
+	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine", "plain"}
 }
 
 func parseRedis(l *location) (func() (*Store, error), error) {
@@ -67,11 +69,17 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
+	plain, err := l.flag("plain")
+	if err != nil {
+		return nil, err
+	}
 	prefix := l.query.Get("prefix")
 	return func() (*Store, error) {
 		client := redis.NewUniversalClient(options)
-		store := rediskv.New(client, &rediskv.Options{Prefix: prefix, Quarantine: quarantine})
-		return &Store{Store: store, Redis: client, closer: client, prefix: prefix}, nil
+		with := func(plain bool, _ etcdkv.Layout) kv.Store {
+			return rediskv.New(client, &rediskv.Options{Prefix: prefix, Quarantine: quarantine, Plain: plain})
+		}
+		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Plain: plain, with: with}, nil
 	}, nil
 }
 

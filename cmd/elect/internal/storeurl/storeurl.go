@@ -10,7 +10,8 @@
 //
 // Credentials come from the URL's user part or, better, since everybody on the
 // host can read a command line, from the environment variables that the store's
-// own tools use. Names of elections get the prefix and a slash in front.
+// own tools use. Names of elections get the prefix and a slash in front; a prefix
+// that itself begins with a slash has two: etcd://host//locks is "/locks/".
 //
 // No error and no string made here contains a user part, or any part of an URL
 // that was not understood.
@@ -27,6 +28,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/kv"
 )
 
@@ -55,7 +57,9 @@ func (a *Address) Open() (*Store, error) {
 // A Store is an open store, with the client that it uses: the one of its kind
 // is set.
 type Store struct {
-	kv.Store
+	// KV is not embedded: it may have more methods than kv.Store, which a
+	// campaign looks for (kv.Queue).
+	KV      kv.Store
 	Address *Address
 
 	Dir    string
@@ -63,10 +67,28 @@ type Store struct {
 	Consul *api.Client
 	Redis  redis.UniversalClient
 
+	// Plain and Layout are what the URL says of where a safe keeps its record.
+	// Only etcd has a layout.
+	Plain  bool
+	Layout etcdkv.Layout
+
+	with   func(plain bool, layout etcdkv.Layout) kv.Store
 	prefix string // of the keys
+	suffix string // likewise, in etcd
 	closer io.Closer
 	holds  func() []*os.File
 }
+
+// Key returns what the store makes of a name: the key, or in a line of keys the
+// part before the last slash.
+func (s *Store) Key(name string) string { return s.prefix + name + s.suffix }
+
+// Prefix returns what Key puts before a name.
+func (s *Store) Prefix() string { return s.prefix }
+
+// With returns the store as it would be if its URL said so of where a safe keeps
+// its record: a server's. The layout is etcd's.
+func (s *Store) With(plain bool, layout etcdkv.Layout) kv.Store { return s.with(plain, layout) }
 
 // Close closes the client.
 func (s *Store) Close() error {
@@ -98,7 +120,7 @@ func schemes() []scheme {
 	return []scheme{
 		{names: []string{"mem"}, form: "mem:", parse: parseMem},
 		{names: []string{"file"}, form: "file:///directory", parse: parseFile},
-		{names: []string{"etcd", "etcds"}, form: "etcd://host:port[,host:port...]/prefix", params: tlsParams(), parse: parseEtcd},
+		{names: []string{"etcd", "etcds"}, form: "etcd://host:port[,host:port...]/prefix", params: append(tlsParams(), etcdParams()...), parse: parseEtcd},
 		{names: []string{"consul", "consuls"}, form: "consul://host:port/prefix", params: append(tlsParams(), consulParams()...), parse: parseConsul},
 		{names: []string{"redis", "rediss"}, form: "redis://host:port/database (several hosts with ?master=name or ?cluster=true)", params: append(tlsParams(), redisParams()...), parse: parseRedis},
 	}
@@ -141,9 +163,14 @@ func (s scheme) address(name, rest string, getenv func(string) string) (*Address
 	}
 	l.tls = len(s.names) > 1 && name == s.names[1]
 	l.getenv = getenv
-	for param := range l.query {
-		if !slices.Contains(s.params, param) {
+	for param, values := range l.query {
+		switch {
+		case !slices.Contains(s.params, param):
 			return nil, fmt.Errorf("unknown parameter %s", quoteName(param))
+		case len(values) > 1:
+			return nil, fmt.Errorf("parameter %q is given twice", param)
+		case values[0] == "": // a variable that is not set, perhaps
+			return nil, fmt.Errorf("parameter %q is empty: give it a value, or leave it out", param)
 		}
 	}
 	open, err := s.parse(l)

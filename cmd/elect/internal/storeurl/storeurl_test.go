@@ -1,14 +1,19 @@
 package storeurl_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/kv"
 )
 
 // nothing is an empty environment.
@@ -54,20 +59,100 @@ func TestOpenReturnsAStoreWithItsClient(t *testing.T) {
 			require.NoError(t, err)
 			store, err := a.Open()
 			require.NoError(t, err)
-			require.NotNil(t, store.Store)
+			require.NotNil(t, store.KV)
 			require.True(t, has(store))
 			require.NoError(t, store.Close())
 		})
 	}
 }
 
+func TestTheURLSaysWhichKeyANameHas(t *testing.T) {
+	for _, c := range []struct{ url, name, key string }{
+		{"etcd://h", "a", "a"},
+		{"etcd://h", "/locks/a", "/locks/a"},
+		{"etcd://h/locks", "a", "locks/a"},
+		{"etcd://h/locks/", "a", "locks/a"},
+		{"etcd://h//locks", "a", "/locks/a"},
+		{"etcd://h//locks/", "a", "/locks/a"},
+		{"etcd://h//", "a", "/a"},
+		{"etcd://h/%2Flocks", "a", "/locks/a"},
+		{"etcd://h/a%20b", "c", "a b/c"},
+		{"consul://h/locks", "a/.lock", "locks/a/.lock"},
+		{"consul://h", "service/a/leader", "service/a/leader"},
+		{"redis://h", "lock:{a}", "lock:{a}"},
+		{"redis://h?prefix=rueidislock:0:", "a", "rueidislock:0:a"},
+	} {
+		t.Run(c.url+" "+c.name, func(t *testing.T) {
+			require.Equal(t, c.key, open(t, c.url).Key(c.name))
+		})
+	}
+}
+
+func TestTheURLSaysHowASafeKeepsItsRecord(t *testing.T) {
+	for raw, want := range map[string]struct {
+		plain  bool
+		layout etcdkv.Layout
+	}{
+		"etcd://h":                        {false, etcdkv.OneKey},
+		"etcd://h?layout=key":             {false, etcdkv.OneKey},
+		"etcd://h?layout=queue":           {false, etcdkv.Queue},
+		"etcd://h/p?layout=claim&plain=1": {true, etcdkv.Claim},
+		"consul://h?plain=true":           {true, etcdkv.OneKey},
+		"consul://h?plain=false":          {false, etcdkv.OneKey},
+		"redis://h?plain=true":            {true, etcdkv.OneKey},
+		"mem:":                            {false, etcdkv.OneKey},
+	} {
+		t.Run(raw, func(t *testing.T) {
+			store := open(t, raw)
+			require.Equal(t, want.plain, store.Plain)
+			require.Equal(t, want.layout, store.Layout)
+		})
+	}
+}
+
+func TestOnlyLayoutQueueHasLines(t *testing.T) {
+	for layout, lines := range map[string]bool{"key": false, "queue": true, "claim": false} {
+		queue, ok := open(t, "etcd://127.0.0.1:1?layout="+layout).KV.(kv.Queue)
+		require.True(t, ok)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := queue.Join(ctx, "a", kv.Record{Signature: "s", TTL: time.Minute})
+		require.Error(t, err)
+		require.NotEqual(t, lines, errors.Is(err, errors.ErrUnsupported), layout)
+	}
+	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=queue", "a/b"), kv.ErrInvalid)
+	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=claim", "a/b"), kv.ErrInvalid)
+	require.Equal(t, "/a/", open(t, "etcd://127.0.0.1:1//?layout=queue&suffix=/").Key("a"))
+	require.NotErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=key", "a/b"), kv.ErrInvalid)
+}
+
+// ask reads a name in a store that does not answer.
+func ask(t *testing.T, url, name string) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := open(t, url).KV.Get(ctx, name)
+	return err
+}
+
+// open opens a store that is not asked anything.
+func open(t *testing.T, raw string) *storeurl.Store {
+	t.Helper()
+	a, err := storeurl.Parse(raw, nothing)
+	require.NoError(t, err)
+	store, err := a.Open()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
+}
+
 func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 	const (
 		all      = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database (TLS: etcds, consuls, rediss)"
 		tls      = "cacert cert key servername insecure-skip-verify"
-		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls
-		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl"
-		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine"
+		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls + " layout suffix plain"
+		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl plain"
+		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine plain"
 		file     = "use file:///directory"
 		portText = "has a port that is not a number from 1 to 65535"
 	)
@@ -98,6 +183,18 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		"etcd://h?servername=x":            `store etcd:...: parameter "servername" without TLS; ` + etcd,
 		"etcds://h?insecure-skip-verify=x": "store etcd:...: insecure-skip-verify is neither true nor false; " + etcd,
 		"etcd://h?cert=/x":                 "store etcd:...: cert and key go together; " + etcd,
+		"etcd://h?layout=line":             `store etcd:...: parameter "layout" is none of key, queue and claim; ` + etcd,
+		"etcd://h?layout=":                 `store etcd:...: parameter "layout" is empty: give it a value, or leave it out; ` + etcd,
+		"etcd://h?plain":                   `store etcd:...: parameter "plain" is empty: give it a value, or leave it out; ` + etcd,
+		"etcd://h?layout=key&layout=queue": `store etcd:...: parameter "layout" is given twice; ` + etcd,
+		"etcd://h?layout=Queue":            `store etcd:...: parameter "layout" is none of key, queue and claim; ` + etcd,
+		"etcd://h?plain=verbatim":          `store etcd:...: parameter "plain" is neither true nor false; ` + etcd,
+		"consul://h?plain=verbatim":        `store consul:...: parameter "plain" is neither true nor false; ` + consul,
+		"consul://h?layout=queue":          `store consul:...: unknown parameter "layout"; ` + consul,
+		"consul://h//locks":                "store consul:...: two slashes before the prefix; no key of Consul begins with a slash: write one; " + consul,
+		"redis://h?plain=verbatim":         `store redis:...: parameter "plain" is neither true nor false; ` + redis,
+		"redis://h?layout=claim":           `store redis:...: unknown parameter "layout"; ` + redis,
+		"file:///dir?plain=true":           `store file:...: unknown parameter "plain"; ` + file,
 		"consul://a,b":                     "store consul:...: several hosts; a Consul agent knows its servers, so name one agent; " + consul,
 		"consul:":                          "store consul:...: no host, and no CONSUL_HTTP_ADDR; " + consul,
 		"consul://u:p@h":                   "store consul:...: a user and a password; Consul has tokens: write token@, or set CONSUL_HTTP_TOKEN; " + consul,

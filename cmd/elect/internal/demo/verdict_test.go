@@ -1,0 +1,140 @@
+//go:build unix
+
+package demo_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/cmd/elect/internal/demo"
+	"github.com/electkv/election/cmd/elect/internal/order"
+	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/oracle"
+)
+
+// A record is a history in the making: times are in seconds.
+type record []history.Event
+
+func (r record) add(at float64, e history.Event) record {
+	e.At = time.Duration(at * float64(time.Second))
+	return append(r, e)
+}
+
+func (r record) stands(at float64, who string) record {
+	return r.add(at, history.Event{Who: who, Kind: history.Ready}).is(at, who, "candidate")
+}
+
+func (r record) is(at float64, who, role string) record {
+	return r.add(at, history.Event{Who: who, Kind: history.Became, Value: role})
+}
+
+// leads has a candidate lead from when it becomes so until it gives up.
+func (r record) leads(from, to float64, who string, token uint64) record {
+	r = r.is(from, who, "leader")
+	r = r.add(from, history.Event{Who: who, Kind: history.Elected, Token: token, Until: time.Hour})
+	return r.add(to, history.Event{Who: who, Kind: history.Ended, Token: token, Text: "election: resigned: asked to"})
+}
+
+func (r record) holds(at float64, token uint64) record {
+	return r.add(at, history.Event{Kind: history.Holds, Token: token})
+}
+
+func (r record) judge(rule oracle.Rule) oracle.Finding {
+	h := history.History{About: history.About{TTL: 2 * time.Second, Slack: time.Second}, Events: r}
+	return oracle.Judge(h, rule)[0]
+}
+
+// handedOver is a history in which a hands over to b, who was next.
+func handedOver() record {
+	return record{}.
+		stands(0, "a").is(0.1, "a", "heir").leads(0.2, 5, "a", 1).holds(0.2, 1).
+		stands(1, "b").is(1.1, "b", "heir").holds(5.1, 2).leads(5.2, 9, "b", 2)
+}
+
+func TestOnlyHeirsAreToBeElected(t *testing.T) {
+	require.Equal(t, oracle.Kept, handedOver().judge(demo.OnlyHeirs).Verdict)
+	require.Equal(t, oracle.Silent, record{}.stands(0, "a").is(0.1, "a", "heir").leads(1, 2, "a", 1).judge(demo.OnlyHeirs).Verdict)
+
+	found := handedOver().stands(1, "c").leads(9.1, 10, "c", 3).judge(demo.OnlyHeirs)
+	require.Equal(t, oracle.Broken, found.Verdict)
+	require.Equal(t, "c was elected as candidate", found.Detail)
+
+	found = handedOver().is(4, "b", "candidate").judge(demo.OnlyHeirs)
+	require.Equal(t, oracle.Broken, found.Verdict, "it was heir once, but not when it was elected")
+}
+
+func TestAHandoverIsToLeaveTheSafeNeverEmpty(t *testing.T) {
+	require.Equal(t, oracle.Kept, handedOver().judge(demo.NeverEmpty(1)).Verdict)
+	require.Equal(t, oracle.Silent, handedOver().judge(demo.NeverEmpty(2)).Verdict)
+	require.Equal(t, oracle.Kept, handedOver().holds(2, 1).judge(demo.NeverEmpty(1)).Verdict, "a value was published")
+
+	found := handedOver().holds(5.05, 0).judge(demo.NeverEmpty(1))
+	require.Equal(t, oracle.Broken, found.Verdict)
+	require.Equal(t, "from a to b: the safe was empty for 50ms", found.Detail)
+
+	found = handedOver().holds(5.05, 7).judge(demo.NeverEmpty(1))
+	require.Equal(t, oracle.Broken, found.Verdict)
+	require.Equal(t, "from a to b: token 7 came between", found.Detail)
+
+	blind := record{}.stands(0, "a").leads(0.2, 5, "a", 1).stands(1, "b").leads(5.2, 9, "b", 2)
+	require.Equal(t, oracle.Broken, blind.judge(demo.NeverEmpty(1)).Verdict, "nobody watched")
+
+	crashed := record{}.
+		stands(0, "a").leads(0.2, 8, "a", 1).holds(0.2, 1).stands(1, "b").
+		add(5, history.Event{Who: "a", Kind: history.Killed}).holds(6, 0).holds(6.1, 2).leads(6.2, 9, "b", 2)
+	require.Equal(t, oracle.Silent, crashed.judge(demo.NeverEmpty(1)).Verdict, "who is killed hands over to nobody")
+}
+
+func TestWhoLeadsIsToBeTheOneWhomTheOrderPutsFirst(t *testing.T) {
+	parts := []demo.Part{{ID: "a", Order: order.Rank, Rank: 1}, {ID: "b", Order: order.Rank, Rank: 2}, {ID: "c", Order: order.Rank, Rank: 3}}
+	require.Equal(t, oracle.Kept, handedOver().judge(demo.RightNext(parts)).Verdict)
+	require.Equal(t, oracle.Silent, record{}.stands(0, "a").leads(1, 2, "a", 1).judge(demo.RightNext(parts)).Verdict)
+
+	found := handedOver().stands(1, "c").judge(demo.RightNext(parts))
+	require.Equal(t, oracle.Broken, found.Verdict)
+	require.Equal(t, "after a came b, and c was before", found.Detail)
+	require.Equal(t, oracle.Kept, handedOver().stands(4.9, "c").judge(demo.RightNext(parts)).Verdict, "it has just come")
+	for _, fate := range []history.Kind{history.Killed, history.Stopped} {
+		gone := handedOver().stands(1, "c").add(3, history.Event{Who: "c", Kind: fate})
+		require.Equal(t, oracle.Kept, gone.judge(demo.RightNext(parts)).Verdict)
+	}
+
+	asked := func(to string) oracle.Finding {
+		return handedOver().stands(1, "c").add(4, history.Event{Who: "a", Kind: history.Asked, Value: to}).judge(demo.RightNext(parts))
+	}
+	require.Equal(t, oracle.Kept, asked("b").Verdict)
+	require.Equal(t, oracle.Broken, asked("c").Verdict)
+	require.Equal(t, "a was asked to hand over to c, and b led", asked("c").Detail)
+}
+
+func TestTheListOfALeaderIsHandedOn(t *testing.T) {
+	parts := []demo.Part{{ID: "a", Order: order.Line, Heirs: []string{"b", "c"}}, {ID: "b", Order: order.Line}, {ID: "c", Order: order.Line}, {ID: "d", Order: order.Line}}
+	played := func(third string) oracle.Finding {
+		return handedOver().stands(1, "d").stands(2, "c").leads(9.1, 10, third, 3).judge(demo.RightNext(parts))
+	}
+	require.Equal(t, oracle.Kept, played("c").Verdict)
+	require.Equal(t, "after b came d, and c was before", played("d").Detail)
+}
+
+func TestEachIsToLeadInTurn(t *testing.T) {
+	require.Equal(t, oracle.Kept, handedOver().judge(demo.InTurn("a", "b")).Verdict)
+	found := handedOver().judge(demo.InTurn("a", "c"))
+	require.Equal(t, oracle.Broken, found.Verdict)
+	require.Equal(t, "it was to be a, c, and was a, b", found.Detail)
+	require.Equal(t, oracle.Broken, handedOver().judge(demo.InTurn("a")).Verdict)
+}
+
+func TestTheHighestIsToLeadInTimeAndAtLast(t *testing.T) {
+	require.Equal(t, oracle.Kept, handedOver().judge(demo.InTimeByRank("b", 4*time.Second)).Verdict)
+	require.Equal(t, oracle.Silent, handedOver().judge(demo.InTimeByRank("c", 4*time.Second)).Verdict)
+	for what, found := range map[string]oracle.Finding{
+		"b led 4.20 s after it was ready; promised within 3s, and 1s for a slow machine": handedOver().judge(demo.InTimeByRank("b", 3*time.Second)),
+		"b never led after it was woken":                                                 handedOver().add(10, history.Event{Who: "b", Kind: history.Woken}).judge(demo.InTimeByRank("b", 4*time.Second)),
+		"b did not lead at last":                                                         handedOver().leads(9.1, 10, "a", 3).judge(demo.InTimeByRank("b", 4*time.Second)),
+	} {
+		require.Equal(t, oracle.Broken, found.Verdict)
+		require.Equal(t, what, found.Detail)
+	}
+}

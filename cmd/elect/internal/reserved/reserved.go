@@ -1,0 +1,25 @@
+// Package reserved knows the safes that stand beside an election's.
+package reserved
+
+import "strings"
+
+const (
+	heir    = ":heir"
+	request = ":request"
+)
+
+// Beside returns the names of the safes beside that of an election: its heir's and
+// the one for requests to its leader.
+func Beside(name string) []string { return []string{name + heir, name + request} }
+
+// Election returns the election beside whose safe a name stands, and what for. It
+// reports false if the name may be an election's own.
+func Election(name string) (election, purpose string, ok bool) {
+	if election, ok = strings.CutSuffix(name, heir); ok {
+		return election, "the heir", true
+	}
+	if election, ok = strings.CutSuffix(name, request); ok {
+		return election, "requests to the leader", true
+	}
+	return "", "", false
+}

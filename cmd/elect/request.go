@@ -1,0 +1,182 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/cmd/elect/internal/reserved"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/kv"
+)
+
+const resignLong = `Ask the leader of the election NAME to step down.
+
+Its work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL after
+--grace. Then the lease is handed over to the heir, where there is a succession, or
+freed for whoever comes first, which may be the same candidate again. Elect prints
+who leads then, if anybody does.
+
+Leaders that elect run made heed this; others, if they were given Options.Requests
+or a Succession.
+
+Exit status: 0 if the leader has stepped down; 1 if there is none that could be
+asked: nobody leads, or a foreign lock holds NAME; 125 if elect failed, or the
+leader gave no answer, or its work did not stop in time.`
+
+const transferLong = `Ask the leader of the election NAME to hand over to the candidate --to.
+
+That one must stand in the election, and there must be a succession: elect run
+--succession. If it is not the heir, the leader makes it the heir first. Then the
+leader's work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL after
+--grace. When the candidate leads, elect prints so. If it leads already, nothing is
+done. By rank it gives way again to a higher one, after --stability.
+
+Exit status: 0 if the candidate leads; 1 if nobody leads, a foreign lock holds NAME,
+or the candidate does not stand: then the leader leads on; 125 if elect failed, or
+the leader gave no answer, or its work did not stop in time.`
+
+// A request is what a leader is asked for.
+type request struct {
+	*settings
+	timeout time.Duration
+	out     format
+}
+
+func newResign(s *settings) *cobra.Command {
+	r := &request{settings: s}
+	cmd := &cobra.Command{
+		Use:               "resign [flags] NAME",
+		Short:             "Ask the leader to step down",
+		Long:              resignLong,
+		Args:              oneElection("resign [flags] NAME"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return r.make(cmd, args[0], election.RequestResign)
+		},
+	}
+	r.flags(cmd)
+	return cmd
+}
+
+func newTransfer(s *settings) *cobra.Command {
+	r := &request{settings: s}
+	var to string
+	cmd := &cobra.Command{
+		Use:               "transfer [flags] NAME --to ID",
+		Short:             "Ask the leader to hand over",
+		Long:              transferLong,
+		Example:           "  elect transfer nightly --to host-7",
+		Args:              oneElection("transfer [flags] NAME --to ID"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if to == "" {
+				return errors.New("no ID to hand over to; use elect transfer [flags] NAME --to ID")
+			}
+			return r.make(cmd, args[0], func(ctx context.Context, store kv.Store, name string) error {
+				return election.RequestTransfer(ctx, store, name, to)
+			})
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "`id` of the candidate that is to lead")
+	complete(cmd, "to", cobra.ShellCompDirectiveNoFileComp)
+	r.flags(cmd)
+	return cmd
+}
+
+func (r *request) flags(cmd *cobra.Command) {
+	outputFlag(cmd, &r.out)
+	cmd.Flags().DurationVar(&r.timeout, "timeout", 30*time.Second, "give up after this long")
+	complete(cmd, "timeout", cobra.ShellCompDirectiveNoFileComp)
+}
+
+// oneElection wants exactly one NAME, which is that of an election.
+func oneElection(usage string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) == 0:
+			return errors.New("no NAME; use elect " + usage)
+		case len(args) > 1:
+			return fmt.Errorf("more than one NAME: %q; use elect %s", args, usage)
+		}
+		return checkElection(args[0])
+	}
+}
+
+// checkElection wants the name of an election.
+func checkElection(name string) error {
+	if of, purpose, ok := reserved.Election(name); ok {
+		return fmt.Errorf("NAME %q is no election's: it is kept for %s of %q", name, purpose, of)
+	}
+	return checkName(name)
+}
+
+// make asks, waits until what was asked for has come about, and prints who leads.
+func (r *request) make(cmd *cobra.Command, name string, ask func(context.Context, kv.Store, string) error) error {
+	if r.timeout <= 0 {
+		return fmt.Errorf("--timeout %v is not positive", r.timeout)
+	}
+	store, err := r.open()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := probe(ctx, store, name); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeoutCause(ctx, r.timeout, fmt.Errorf("--timeout %v is over", r.timeout))
+	defer cancel()
+	if err := ask(bounded, store.KV, name); err != nil {
+		return explain(ctx, store, name, err)
+	}
+	return r.show(ctx, store, name, cmd.OutOrStdout(), cmd.ErrOrStderr())
+}
+
+// explain adds to an error what helps to get on, and which exit status it means.
+func explain(ctx context.Context, store *storeurl.Store, name string, err error) error {
+	switch {
+	case errors.Is(err, election.ErrNoLeader):
+		return exit{statusNo, fmt.Errorf("nobody leads %s: there is nobody to ask", printable(name))}
+	case errors.Is(err, election.ErrHeld):
+		return exit{statusNo, fmt.Errorf("%w; elect doctor %s tells what it looks like", err, printable(name))}
+	case !errors.Is(err, election.ErrNoHeir):
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
+	defer cancel()
+	// A call that was not answered has just taken the heir's place away: that nobody
+	// is heir yet says nothing.
+	if next, trouble := election.CurrentHeir(ctx, store.KV, name); trouble == nil {
+		err = fmt.Errorf("%w; the heir is %q", err, next.ID)
+	}
+	return exit{statusNo, err}
+}
+
+// show prints who leads. What was asked for has come about: that it cannot be told
+// who leads now is said, and no failure.
+func (r *request) show(ctx context.Context, store *storeurl.Store, name string, out, log io.Writer) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
+	defer cancel()
+	leader, err := election.Current(ctx, store.KV, name)
+	vacant := errors.Is(err, election.ErrNoLeader)
+	if err != nil && !vacant {
+		fmt.Fprintf(log, "elect: it is done, but it cannot be told who leads now: %s\n", oneLine(err))
+		return nil
+	}
+	s := stateOf(name, leader, vacant)
+	if r.out == asJSON {
+		return jsonLine(out, s)
+	}
+	_, err = fmt.Fprintf(out, "%s: %s\n", printable(name), describe(s))
+	return err
+}
