@@ -3,14 +3,12 @@
 package faults
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -27,8 +25,8 @@ type actor struct {
 	cmd   *exec.Cmd
 	stdin io.WriteCloser // its end tells the process that the stage is gone
 	links []*testenv.Proxy
-	read  chan struct{} // closed when it has said its last word
-	said  *speech       // on standard error
+	read  chan struct{}   // closed when it has said its last word
+	said  *testenv.Speech // on standard error
 
 	doom      string // how it is expected to end, if other than by leaving
 	lastWords string // which it says then, if any
@@ -45,7 +43,7 @@ func newActor(p part, note func(history.Event), prepare func(*exec.Cmd)) (*actor
 	if err != nil {
 		return nil, err
 	}
-	a := &actor{part: p, cmd: exec.Command(path), read: make(chan struct{}), said: &speech{}}
+	a := &actor{part: p, cmd: exec.Command(path), read: make(chan struct{}), said: &testenv.Speech{}}
 	a.cmd.Env = append(os.Environ(), partVariable+"="+string(text))
 	a.cmd.Stderr = a.said
 	// It dies with the test process, also if it is asleep.
@@ -123,27 +121,4 @@ func (a *actor) end(patience time.Duration) error {
 		return fmt.Errorf("%s ended with %w:\n%s", who, err, text)
 	}
 	return nil
-}
-
-// A speech is what a process says, up to a bound.
-type speech struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const longestSpeech = 1 << 20
-
-func (s *speech) Write(text []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.text.Len() < longestSpeech {
-		s.text.Write(text)
-	}
-	return len(text), nil
-}
-
-func (s *speech) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.String()
 }

@@ -83,7 +83,7 @@ func startOnHosts(t testing.TB, c column) *servers {
 			run = consulOn
 		}
 		cmd := run(t, all.hosts, i)
-		var log speech
+		var log testenv.Speech
 		cmd.Stdout, cmd.Stderr = &log, &log
 		host.Command(cmd)
 		require.NoError(t, cmd.Start())

@@ -3,8 +3,10 @@
 package faults
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/hashicorp/consul/api"
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/internal/history"
@@ -208,7 +210,7 @@ func (s *stage) recovery() time.Duration { return s.takeover() + 3*time.Second }
 // the server away for some TTLs. The next to stand finds the safe vacant.
 func wipe(ttls int) func(*stage) {
 	return func(s *stage) {
-		first := s.alive()
+		first := s.aged()
 		s.blackHole(first.Who)
 		s.fault("the server's data is lost")
 		s.nodes[0].Kill()
@@ -223,6 +225,28 @@ func wipe(ttls int) func(*stage) {
 		s.heal(first.Who)
 		s.pass(s.ttl)
 	}
+}
+
+// aged returns a leader whose token an empty log would not come to soon, where
+// tokens are indexes of a log.
+func (s *stage) aged() history.Stretch {
+	s.t.Helper()
+	first := s.alive()
+	for i := range 50 {
+		var err error
+		switch key := fmt.Sprint(s.name, "-", i); s.col.kind {
+		case kindEtcd:
+			_, err = s.etcd().Put(s.t.Context(), key, "")
+		case kindConsul:
+			_, err = s.consul().KV().Put(&api.KVPair{Key: key}, nil)
+		default:
+			return first
+		}
+		require.NoError(s.t, err)
+	}
+	s.tell(first.Who, "close")
+	s.awaitOf(first.Who, history.Left)
+	return s.alive()
 }
 
 // spare returns a server that a leader can do without: it does not lead, and the

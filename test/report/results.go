@@ -80,7 +80,10 @@ type linear struct {
 type simulation struct {
 	Seed           uint64
 	Schedules      int
+	Lined          int // of them, with stores that have lines
 	Terms          int
+	InLine         int // terms in those
+	OldClients     int // in line there
 	Lost           int // terms that ended against their leader's will
 	Fenced         int // writes that the resource refused
 	Overlaps       int
