@@ -11,7 +11,7 @@ COMPOSE ?= docker compose
 STORE   ?=
 
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/election-test
-MODULES := . tools test/servers/etcd test/servers/consul
+MODULES := . tools test/interop test/servers/etcd test/servers/consul
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/...
@@ -41,12 +41,14 @@ check/format: ## gofmt
 .PHONY: check/vet
 check/vet: ## go vet, for this system and macOS; what Windows can use is built for it
 	$(GO) vet ./...
+	cd test/interop && GOWORK=off $(GO) vet ./...
 	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
 	GOOS=windows CGO_ENABLED=0 $(GO) build $(PORTABLE)
 
 .PHONY: check/lint
 check/lint: ## golangci-lint, as tools/go.mod pins it (built once)
-	@lint=$$(CACHE='$(CACHE)' GO='$(GO)' tools/golangci-lint.sh) && echo "golangci-lint run ./..." && "$$lint" run ./...
+	@lint=$$(CACHE='$(CACHE)' GO='$(GO)' tools/golangci-lint.sh) && echo "golangci-lint run ./..." && "$$lint" run ./... && \
+	echo "golangci-lint run ./... (test/interop)" && cd test/interop && GOWORK=off "$$lint" run ./...
 
 .PHONY: check/modules
 check/modules: ## go.mod and go.sum of every module are tidy, and the modules what they were
@@ -61,8 +63,16 @@ check/docs: ## documents keep to their form, links lead somewhere
 
 .PHONY: test
 test: ## all tests with the race detector, on real servers, which are fetched first
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
+	echo "go test -race -count=1 ./..." && $(GO) run ./test/tally -race -count=1 -timeout=15m ./... || failed=1; \
+	echo "go test -race -count=1 ./... (test/interop)" && \
+	(cd test/interop && GOWORK=off $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
+	[ -z "$$failed" ]
+
+.PHONY: test/interop
+test/interop: ## fleets of old locks and candidates, on real servers (STRETCH=15s SEED=1)
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	echo "go test -race -count=1 ./..." && $(GO) run ./test/tally -race -count=1 -timeout=15m ./...
+	cd test/interop && GOWORK=off $(GO) test -v -count=1 -timeout=0 . -interop.stretch=$(or $(STRETCH),15s) -interop.seed=$(or $(SEED),0)
 
 .PHONY: test/short
 test/short: ## the tests that need no server: the engine, the contract, the stores of one host
