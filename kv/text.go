@@ -23,6 +23,7 @@ type text struct {
 	TTL       int64  `json:"ttl_ms"`
 	Token     uint64 `json:"token,omitempty"`
 	Revision  uint64 `json:"revision,omitempty"`
+	Observed  bool   `json:"observed,omitempty"` // observers judge its expiry
 }
 
 // longestTTL is the longest TTL in milliseconds that a time.Duration can hold.
@@ -42,7 +43,15 @@ func milliseconds(ttl time.Duration) int64 {
 // store that derives token or revision from its own counters leaves them zero.
 // Lease, Foreign and Permanent are the store's to know. The result is the same
 // for the same record.
-func Encode(rec Record) string {
+func Encode(rec Record) string { return encode(rec, false) }
+
+// EncodeObserved is [Encode] for a record whose expiry is judged by its observers,
+// not by the store. Each of the two kinds is foreign to the readers of the other:
+// who judges by a clock that the record's owner does not serve would take a live
+// record for dead.
+func EncodeObserved(rec Record) string { return encode(rec, true) }
+
+func encode(rec Record, observed bool) string {
 	t := text{
 		Election:  textVersion,
 		Signature: rec.Signature,
@@ -50,6 +59,7 @@ func Encode(rec Record) string {
 		TTL:       milliseconds(rec.TTL),
 		Token:     rec.Token,
 		Revision:  rec.Revision,
+		Observed:  observed,
 	}
 	if utf8.ValidString(rec.Value) {
 		t.Value = rec.Value
@@ -65,10 +75,16 @@ func Encode(rec Record) string {
 
 // Decode returns the record that s is the text form of. Anything else is a
 // foreign record with s as its value.
-func Decode(s string) Record {
+func Decode(s string) Record { return decode(s, false) }
+
+// DecodeObserved returns the record that s is the text form of, as [EncodeObserved]
+// makes it. Anything else is a foreign record with s as its value.
+func DecodeObserved(s string) Record { return decode(s, true) }
+
+func decode(s string, observed bool) Record {
 	var t text
 	err := json.Unmarshal([]byte(s), &t)
-	if err != nil || t.Election != textVersion || t.Signature == "" || t.TTL <= 0 || t.TTL > longestTTL {
+	if err != nil || t.Election != textVersion || t.Observed != observed || t.Signature == "" || t.TTL <= 0 || t.TTL > longestTTL {
 		return Record{Value: s, Foreign: true}
 	}
 	value := t.Value

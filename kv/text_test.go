@@ -155,3 +155,11 @@ func TestTheLongestTTLsSurviveTheTextForm(t *testing.T) {
 		require.InDelta(t, int64(ttl), int64(got.TTL), 1e6, ttl)
 	}
 }
+
+func TestEachWayToJudgeExpiryIsForeignToTheOther(t *testing.T) {
+	rec := kv.Record{Signature: "s", Value: "v", Note: "n", TTL: time.Second, Token: 3, Revision: 9}
+	require.Equal(t, rec, kv.Decode(kv.Encode(rec)))
+	require.Equal(t, rec, kv.DecodeObserved(kv.EncodeObserved(rec)))
+	require.Equal(t, kv.Record{Value: kv.Encode(rec), Foreign: true}, kv.DecodeObserved(kv.Encode(rec)))
+	require.Equal(t, kv.Record{Value: kv.EncodeObserved(rec), Foreign: true}, kv.Decode(kv.EncodeObserved(rec)))
+}
