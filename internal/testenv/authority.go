@@ -47,13 +47,13 @@ func NewAuthority(t testing.TB) *Authority {
 func (a *Authority) Certificate(hosts ...string) tls.Certificate {
 	a.t.Helper()
 	key := a.newKey()
-	return tls.Certificate{Certificate: [][]byte{a.sign(request(hosts), a.cert, &key.PublicKey)}, PrivateKey: key}
+	return tls.Certificate{Certificate: [][]byte{a.sign(forHosts(hosts), a.cert, &key.PublicKey)}, PrivateKey: key}
 }
 
 // ServerOnly returns a certificate that is not good for clients.
 func (a *Authority) ServerOnly(hosts ...string) tls.Certificate {
 	a.t.Helper()
-	key, template := a.newKey(), request(hosts)
+	key, template := a.newKey(), forHosts(hosts)
 	template.ExtKeyUsage = template.ExtKeyUsage[:1]
 	return tls.Certificate{Certificate: [][]byte{a.sign(template, a.cert, &key.PublicKey)}, PrivateKey: key}
 }
@@ -100,7 +100,7 @@ func FreeAddr(t testing.TB) string {
 	return p.addr()
 }
 
-func request(hosts []string) *x509.Certificate {
+func forHosts(hosts []string) *x509.Certificate {
 	template := &x509.Certificate{
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
