@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -38,6 +39,54 @@ func TestKeyExpiresByTheClockThatJumps(t *testing.T) {
 
 	server.JumpClock(-2 * time.Hour)
 	require.Greater(t, client.PTTL(within(t), "later").Val(), 2*time.Hour)
+}
+
+func TestDatabasesTellTheTimeThatTheirClockWasSetTo(t *testing.T) {
+	t.Parallel()
+	for _, s := range []struct {
+		name  string
+		start func(testing.TB, ...string) *testenv.Server
+		now   func(t *testing.T, addr string) time.Time
+	}{
+		{"postgres", testenv.StartPostgresWithClock, postgresTime},
+		{"mariadb", testenv.StartMariaDBWithClock, mariadbTime},
+	} {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			server := s.start(t)
+			for _, step := range []struct {
+				move   func()
+				offset time.Duration
+			}{
+				{func() {}, 0},
+				{func() { server.SetClock(-time.Hour) }, -time.Hour},
+				{func() { server.JumpClock(90 * time.Minute) }, 30 * time.Minute},
+				{server.Restart, 30 * time.Minute},
+				{func() { server.SetClock(0) }, 0},
+			} {
+				step.move()
+				least := time.Now().Add(step.offset - 10*time.Millisecond)
+				require.WithinRange(t, s.now(t, server.Addr()), least, time.Now().Add(step.offset+10*time.Millisecond))
+			}
+		})
+	}
+}
+
+func postgresTime(t *testing.T, addr string) (now time.Time) {
+	t.Helper()
+	conn, err := pgx.Connect(within(t), testenv.PostgresURL(addr, "postgres"))
+	require.NoError(t, err)
+	require.NoError(t, conn.QueryRow(within(t), "SELECT clock_timestamp()").Scan(&now))
+	require.NoError(t, conn.Close(within(t)))
+	return now
+}
+
+func mariadbTime(t *testing.T, addr string) time.Time {
+	t.Helper()
+	var seconds float64
+	err := openMariaDB(t, addr, "").QueryRowContext(within(t), "SELECT UNIX_TIMESTAMP(SYSDATE(6))").Scan(&seconds)
+	require.NoError(t, err)
+	return time.UnixMicro(int64(seconds * 1e6))
 }
 
 // requireOffset fails if the server's clock is not this machine's plus offset.

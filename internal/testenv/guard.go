@@ -28,8 +28,30 @@ type guard struct {
 // watch is the second process's script, of process group and folder, in which
 // disks may be mounted. A dying server may write a last file while its folder is
 // removed.
+//
+// PostgreSQL's processes leave the group, each for one of its own, and end only
+// when they run and find their parent gone. So they are found by their working
+// folder, and where there is a parent yet that can be asked to end, it is, and
+// takes its shared memory away.
 const watch = `
 cat >/dev/null
+inside() {
+	ls -l /proc/[0-9]*/cwd 2>/dev/null | sed -n "s|.* /proc/\([0-9]*\)/cwd -> $1/postgres-.*|\1|p" |
+	while read -r pid; do kill -s "$2" "$pid"; done
+}
+for file in "$2"/postgres-*/data/postmaster.pid; do
+	[ -e "$file" ] || continue
+	read -r pid <"$file"
+	kill -s QUIT "$pid" && asked=yes
+done
+if [ "$asked" ]; then
+	inside "$2" CONT
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		cat "$2"/postgres-*/data/postmaster.pid >/dev/null 2>&1 || break
+		sleep 0.2
+	done
+	inside "$2" KILL
+fi 2>/dev/null
 kill -s KILL -- "-$1"
 while read -r _ at _; do
 	case $at in "$2"/*) umount --lazy "$at" ;; esac
@@ -43,6 +65,10 @@ var theGuard = sync.OnceValues(startGuard)
 func startGuard() (*guard, error) {
 	dir, err := os.MkdirTemp("", "election-test-")
 	if err != nil {
+		return nil, fmt.Errorf("guard: %w", err)
+	}
+	// Servers that run as another user have their folders in it.
+	if err := os.Chmod(dir, 0o711); err != nil {
 		return nil, fmt.Errorf("guard: %w", err)
 	}
 	end, pipe, err := os.Pipe()

@@ -31,7 +31,7 @@ func (s *Server) launch() (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(s.dataDir(), 0o700); err != nil {
+	if err := s.furnish(); err != nil {
 		return nil, err
 	}
 	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -52,6 +52,7 @@ func (s *Server) launch() (*os.File, error) {
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.ExtraFiles = []*os.File{held}
 	cmd.SysProcAttr = g.attributes()
+	s.account.attributes(cmd.SysProcAttr)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,6 +62,24 @@ func (s *Server) launch() (*os.File, error) {
 	}
 	s.cmd = cmd
 	return alive, nil
+}
+
+// furnish sees that there is a data folder, and that the server may use what is
+// its own.
+func (s *Server) furnish() error {
+	if _, err := os.Stat(s.dataDir()); err == nil {
+		return nil
+	}
+	if s.seed == nil {
+		if err := os.MkdirAll(s.dataDir(), 0o700); err != nil {
+			return err
+		}
+		return s.account.give(s.dir)
+	}
+	if err := s.account.give(s.dir); err != nil {
+		return err
+	}
+	return s.seed(s.dataDir())
 }
 
 // await waits until the server is healthy. It fails when alive ends, or after
@@ -121,14 +140,23 @@ func (s *Server) pause() error {
 	if s.paused {
 		return nil
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		return fmt.Errorf("pause %s: %w", s.name, err)
+	stop := stopAlone
+	if s.family {
+		stop = stopFamily
 	}
-	if err := awaitStop(s.cmd.Process.Pid); err != nil {
+	if err := stop(s.cmd.Process.Pid); err != nil {
 		return fmt.Errorf("pause %s: %w", s.name, err)
 	}
 	s.paused = true
 	return nil
+}
+
+// stopAlone stops a child that has no children.
+func stopAlone(pid int) error {
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		return os.NewSyscallError("kill", err)
+	}
+	return awaitStop(pid)
 }
 
 // awaitStop waits until a child has stopped: the signal is sent to one of its
@@ -155,11 +183,34 @@ func (s *Server) resume() error {
 	if s.cmd == nil {
 		return fmt.Errorf("continuation of %s, which has been killed", s.name)
 	}
-	if err := s.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+	if err := s.proceed(); err != nil {
 		return fmt.Errorf("continue %s: %w", s.name, err)
 	}
 	s.paused = false
 	return nil
+}
+
+// proceed sends SIGCONT. The caller holds the lock.
+func (s *Server) proceed() error {
+	if s.family {
+		return resumeFamily(s.cmd.Process.Pid)
+	}
+	return s.cmd.Process.Signal(syscall.SIGCONT)
+}
+
+// finish ends the process for good. A family is asked to end, if it can hear
+// that: killed, it would leave shared memory behind.
+func (s *Server) finish() {
+	s.mu.Lock()
+	if s.family && s.cmd != nil {
+		pid := s.cmd.Process.Pid
+		if err := errors.Join(signalAll([]int{pid}, syscall.SIGQUIT), s.proceed(), awaitStates([]int{pid}, gone)); err == nil {
+			_ = s.cmd.Wait() // says only that the signal ended it
+			s.cmd, s.paused = nil, false
+		}
+	}
+	s.mu.Unlock()
+	s.kill()
 }
 
 func (s *Server) kill() {
@@ -168,7 +219,11 @@ func (s *Server) kill() {
 	if s.cmd == nil {
 		return
 	}
-	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	end := s.cmd.Process.Kill
+	if s.family {
+		end = func() error { return killFamily(s.cmd.Process.Pid) }
+	}
+	if err := end(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		s.t.Errorf("testenv: kill %s: %v", s.name, err)
 	}
 	// The error of Wait says how the process ended.

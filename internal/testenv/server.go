@@ -31,6 +31,12 @@ type Server struct {
 	env     []string      // besides what every server gets
 	clock   string        // the file of its wall clock's offset, if it has one
 	offset  time.Duration // what the file says
+	account *account      // whom the process runs as
+	family  bool          // its children do its work, and SIGQUIT ends it in order
+
+	// seed makes the data folder where there is none. Without it, an empty one is
+	// enough.
+	seed func(dir string) error
 
 	// healthy asks the server at addr whether it serves.
 	healthy func(ctx context.Context, addr string) error
@@ -72,7 +78,7 @@ func startOwn(t testing.TB, build func() (*Server, error)) *Server {
 func (s *Server) own(t testing.TB) {
 	s.t = t
 	t.Cleanup(func() {
-		s.kill()
+		s.finish()
 		if err := os.RemoveAll(s.dir); err != nil {
 			t.Errorf("testenv: %v", err)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/electkv/election/internal/testenv"
 )
 
-// A store is one of the three as the tests here use it.
+// A store is one of the servers as the tests here use it.
 type store struct {
 	name   string
 	shared func(testing.TB) string
@@ -34,6 +34,8 @@ var stores = []store{
 	{"etcd", testenv.Etcd, func(t testing.TB) *testenv.Server { return testenv.StartEtcd(t) }, putEtcd, getEtcd},
 	{"consul", testenv.Consul, func(t testing.TB) *testenv.Server { return testenv.StartConsul(t) }, putConsul, getConsul},
 	{"redis", testenv.Redis, func(t testing.TB) *testenv.Server { return testenv.StartRedis(t) }, putRedis, getRedis},
+	{"postgres", testenv.Postgres, func(t testing.TB) *testenv.Server { return testenv.StartPostgres(t) }, putPostgres, getPostgres},
+	{"mariadb", testenv.MariaDB, func(t testing.TB) *testenv.Server { return testenv.StartMariaDB(t) }, putMariaDB, getMariaDB},
 }
 
 func each(t *testing.T, test func(t *testing.T, s store)) {
@@ -52,9 +54,11 @@ func TestSharedServerIsOneAProcessAndServes(t *testing.T) {
 
 func TestEnvironmentNamesTheSharedServer(t *testing.T) {
 	for variable, shared := range map[string]func(testing.TB) string{
-		"ELECTION_TEST_ETCD":   testenv.Etcd,
-		"ELECTION_TEST_CONSUL": testenv.Consul,
-		"ELECTION_TEST_REDIS":  testenv.Redis,
+		"ELECTION_TEST_ETCD":     testenv.Etcd,
+		"ELECTION_TEST_CONSUL":   testenv.Consul,
+		"ELECTION_TEST_REDIS":    testenv.Redis,
+		"ELECTION_TEST_POSTGRES": testenv.Postgres,
+		"ELECTION_TEST_MYSQL":    testenv.MariaDB,
 	} {
 		t.Setenv(variable, "192.0.2.1:"+variable)
 		require.Equal(t, "192.0.2.1:"+variable, shared(t))

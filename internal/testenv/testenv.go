@@ -1,11 +1,11 @@
 //go:build unix
 
 // Package testenv runs real servers for tests: etcd, Consul and Redis, alone or
-// as clusters, on free loopback ports, and breaks what is around them: the
-// connections through a [Proxy], the packets of a [Host], the wall clock of
-// [StartRedisWithClock], and a [Disk].
+// as clusters, PostgreSQL, MariaDB and PgBouncer, on free loopback ports, and
+// breaks what is around them: the connections through a [Proxy], the packets of
+// a [Host], the wall clock of [StartRedisWithClock] and its like, and a [Disk].
 //
-// [Etcd], [Consul] and [Redis] give the address of a server that all tests of a
+// [Etcd], [Consul], [Redis], [Postgres] and [MariaDB] give the address of a server that all tests of a
 // process share; it is started when first asked for. Tests use names of their
 // own in it, and do it no harm. [StartEtcd] and its like give a server of the
 // test's own, which may be paused, killed, wiped and restarted.
@@ -35,6 +35,10 @@
 //     frees a session only after up to twice its TTL.
 //   - Redis logs every write before it replies (append-only file), so that what
 //     it acknowledged outlives a kill; it does not fsync.
+//   - PostgreSQL and MariaDB write what they commit before they reply, so that it
+//     outlives a kill; they do not sync it. They refuse root, so for root they run
+//     as postgres and mysql, or as nobody. [PostgresUser] and [MySQLUser] need no
+//     password. What is set up once is copied for each server.
 //   - Sentinels take a primary for failed after a second, and nodes of a Redis
 //     Cluster each other after three.
 package testenv
@@ -49,6 +53,9 @@ var (
 	sharedEtcd   = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newEtcd() }) })
 	sharedConsul = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newConsul() }) })
 	sharedRedis  = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newRedis() }) })
+
+	sharedPostgres = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newPostgres() }) })
+	sharedMariaDB  = sync.OnceValues(func() (string, error) { return startShared(func() (*Server, error) { return newMariaDB() }) })
 )
 
 // Etcd returns the client address, host:port, of an etcd that the tests of this
@@ -70,6 +77,22 @@ func Consul(t testing.TB) string {
 func Redis(t testing.TB) string {
 	t.Helper()
 	return shared(t, "ELECTION_TEST_REDIS", sharedRedis)
+}
+
+// Postgres returns the address, host:port, of a PostgreSQL that the tests of this
+// process share, or what ELECTION_TEST_POSTGRES says. Each test takes a database
+// of its own there: see [NewPostgresDatabase].
+func Postgres(t testing.TB) string {
+	t.Helper()
+	return shared(t, "ELECTION_TEST_POSTGRES", sharedPostgres)
+}
+
+// MariaDB returns the address, host:port, of a MariaDB that the tests of this
+// process share, or what ELECTION_TEST_MYSQL says. Each test takes a database of
+// its own there: see [NewMySQLDatabase].
+func MariaDB(t testing.TB) string {
+	t.Helper()
+	return shared(t, "ELECTION_TEST_MYSQL", sharedMariaDB)
 }
 
 func shared(t testing.TB, variable string, start func() (string, error)) string {
@@ -118,4 +141,19 @@ func StartConsul(t testing.TB, settings ...map[string]any) *Server {
 func StartRedis(t testing.TB, args ...string) *Server {
 	t.Helper()
 	return startOwn(t, func() (*Server, error) { return newRedis(args...) })
+}
+
+// StartPostgres starts a PostgreSQL of the test's own. The args are flags as on
+// its command line ("-c", "synchronous_commit=off"); they win over the ones that
+// testenv gives.
+func StartPostgres(t testing.TB, args ...string) *Server {
+	t.Helper()
+	return startOwn(t, func() (*Server, error) { return newPostgres(args...) })
+}
+
+// StartMariaDB starts a MariaDB of the test's own. The args are flags as on its
+// command line ("--read-only"); they win over the ones that testenv gives.
+func StartMariaDB(t testing.TB, args ...string) *Server {
+	t.Helper()
+	return startOwn(t, func() (*Server, error) { return newMariaDB(args...) })
 }
