@@ -72,6 +72,35 @@ func TestDatabasesTellTheTimeThatTheirClockWasSetTo(t *testing.T) {
 	}
 }
 
+func TestMariaDBWaitsForALockAsLongAsItSaysAfterItsClockHasJumped(t *testing.T) {
+	t.Parallel()
+	server := testenv.StartMariaDBWithClock(t)
+	database := testenv.NewMySQLDatabase(t, server.Addr())
+	db := openMariaDB(t, server.Addr(), database)
+	_, err := db.ExecContext(within(t), "CREATE TABLE rows_ (n INT PRIMARY KEY) ENGINE=InnoDB")
+	require.NoError(t, err)
+	_, err = db.ExecContext(within(t), "INSERT INTO rows_ VALUES (1)")
+	require.NoError(t, err)
+	for _, offset := range []time.Duration{time.Hour, -time.Hour} {
+		server.SetClock(offset)
+		holder, err := db.BeginTx(within(t), nil)
+		require.NoError(t, err)
+		_, err = holder.ExecContext(within(t), "SELECT n FROM rows_ FOR UPDATE")
+		require.NoError(t, err)
+
+		waiter, err := db.Conn(within(t))
+		require.NoError(t, err)
+		_, err = waiter.ExecContext(within(t), "SET innodb_lock_wait_timeout = 1")
+		require.NoError(t, err)
+		begun := time.Now()
+		_, err = waiter.ExecContext(within(t), "SELECT n FROM rows_ FOR UPDATE")
+		require.ErrorContains(t, err, "Lock wait timeout exceeded", "offset %v", offset)
+		require.GreaterOrEqual(t, time.Since(begun), 900*time.Millisecond, "offset %v", offset)
+		require.NoError(t, waiter.Close())
+		require.NoError(t, holder.Rollback())
+	}
+}
+
 func postgresTime(t *testing.T, addr string) (now time.Time) {
 	t.Helper()
 	conn, err := pgx.Connect(within(t), testenv.PostgresURL(addr, "postgres"))

@@ -4,6 +4,7 @@
 // and may change at any time. Monotonic clocks are left alone.
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -76,3 +77,18 @@ time_t time(time_t *now) {
 	}
 	return t.tv_sec;
 }
+
+#ifdef __GLIBC__
+// Who waits until a time of the wall clock has taken that from here, and the
+// kernel would wait by its own: MariaDB waits for locks so. Whether a condition
+// goes by the monotonic clock is the second bit of __wrefs (nptl, since 2.25).
+int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
+                           const struct timespec *restrict until) {
+	if (cond->__data.__wrefs & 2) {
+		return pthread_cond_clockwait(cond, mutex, CLOCK_MONOTONIC, until);
+	}
+	int64_t t = until->tv_sec * SECOND + until->tv_nsec - (offset != NULL ? *offset : 0);
+	struct timespec real = {.tv_sec = t / SECOND, .tv_nsec = t % SECOND};
+	return pthread_cond_clockwait(cond, mutex, CLOCK_REALTIME, &real);
+}
+#endif
