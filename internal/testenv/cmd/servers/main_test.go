@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,44 +14,65 @@ import (
 	"github.com/electkv/election/internal/testenv/install"
 )
 
-func TestRedisInPathIsEnough(t *testing.T) {
+func TestServerInPathIsEnough(t *testing.T) {
 	onlyInPath(t, "redis-server", "exit 1")
-	var out, log strings.Builder
-	require.NoError(t, provideRedis(t.Context(), &out, &log))
-	require.Empty(t, out.String())
+	log, out, err := provided(t, redis)
+	require.NoError(t, err)
+	require.Regexp(t, `^found .*/redis-server\n$`, log)
+	require.Empty(t, out)
 }
 
-func TestRedisThatRunsAlreadyIsEnough(t *testing.T) {
+func TestServerThatRunsAlreadyIsEnough(t *testing.T) {
 	onlyInPath(t, "nothing", "exit 1")
 	t.Setenv("ELECTION_TEST_REDIS", "192.0.2.1:6379")
-	var out, log strings.Builder
-	require.NoError(t, provideRedis(t.Context(), &out, &log))
-	require.Empty(t, out.String())
+	log, out, err := provided(t, redis)
+	require.NoError(t, err)
+	require.Equal(t, "using the server at ELECTION_TEST_REDIS\n", log)
+	require.Empty(t, out)
 }
 
-func TestMissingRedisIsAnErrorThatSaysWhatToInstall(t *testing.T) {
+func TestMissingServersAreAnErrorThatSaysWhatToInstall(t *testing.T) {
 	onlyInPath(t, "docker", "exit 1")
-	var out, log strings.Builder
-	err := provideRedis(t.Context(), &out, &log)
+	_, out, err := provided(t, redis, absent)
 	require.ErrorIs(t, err, install.ErrNoRedis)
 	require.ErrorContains(t, err, "apt-get install redis-server")
-	require.Empty(t, out.String())
+	require.ErrorIs(t, err, errAbsent, "and of each of them")
+	require.Empty(t, out)
 }
 
 // There is no engine on every machine, so a script stands in for docker here: it
 // knows the container's port once the container has been run.
-func TestRedisInAContainerIsNamedInTheEnvironment(t *testing.T) {
+func TestServerInAContainerIsNamedInTheEnvironment(t *testing.T) {
 	dir := onlyInPath(t, "docker", `case $1 in
 info) exit 0 ;;
-run) : > "${0%/*}/running" ;;
+run) echo "$@" > "${0%/*}/running" ;;
 port) [ -e "${0%/*}/running" ] && echo 127.0.0.1:49153 ;;
 esac`)
 	for range 2 {
-		var out, log strings.Builder
-		require.NoError(t, provideRedis(t.Context(), &out, &log))
-		require.Equal(t, "export ELECTION_TEST_REDIS=127.0.0.1:49153\n", out.String())
+		_, out, err := provided(t, redis)
+		require.NoError(t, err)
+		require.Equal(t, "export ELECTION_TEST_REDIS=127.0.0.1:49153\n", out)
 	}
-	require.FileExists(t, filepath.Join(dir, "running"))
+	ran, err := os.ReadFile(filepath.Join(dir, "running"))
+	require.NoError(t, err)
+	require.Equal(t, "run --detach --rm --name election-test-redis --publish 127.0.0.1::6379/tcp redis:7.4-alpine redis-server --save \n", string(ran))
+
+	log, _, err := provided(t, absent)
+	require.NoError(t, err)
+	require.Equal(t, "tests will fail: there is none\n", log, "there is no container of it")
+}
+
+func TestEveryServerIsLookedFor(t *testing.T) {
+	onlyInPath(t, "nothing", "exit 1")
+	for _, variable := range []string{"ELECTION_TEST_REDIS", "ELECTION_TEST_POSTGRES", "ELECTION_TEST_MYSQL"} {
+		t.Setenv(variable, "192.0.2.1:1")
+	}
+	log, _, err := provided(t, servers()...)
+	if err != nil {
+		require.ErrorIs(t, err, install.ErrNoPgBouncer, "the one that no variable names")
+		return
+	}
+	require.Equal(t, 4, strings.Count(log, "\n"), log)
 }
 
 func TestMissingToolsOfRootAreNamed(t *testing.T) {
@@ -58,9 +80,29 @@ func TestMissingToolsOfRootAreNamed(t *testing.T) {
 		t.Skip("they are of use to root on Linux only")
 	}
 	var log strings.Builder
-	onlyInPath(t, "mount", "exit 1")
-	require.NoError(t, provideTools(t.Context(), &log))
+	dir := onlyInPath(t, "nothing", "exit 1")
+	require.Empty(t, missingTools(&log), "there is nothing to get them with")
 	require.Contains(t, log.String(), "install iproute2 nftables util-linux mount\n")
+
+	log.Reset()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "apt-get"), nil, 0o755))
+	require.Equal(t, []string{"iproute2", "nftables", "util-linux", "mount"}, missingTools(&log))
+	require.Empty(t, log.String())
+}
+
+var (
+	errAbsent = errors.New("there is none")
+
+	redis  = packaged{install.Redis, []string{"redis-server"}, "ELECTION_TEST_REDIS", &install.RedisContainer}
+	absent = packaged{func() (string, error) { return "", errAbsent }, []string{"absent"}, "", nil}
+)
+
+// provided provides the servers, and returns what was said.
+func provided(t *testing.T, all ...packaged) (log, out string, err error) {
+	var l, o strings.Builder
+	missing, _ := look(&l, all)
+	err = contain(t.Context(), &o, &l, missing)
+	return l.String(), o.String(), err
 }
 
 // onlyInPath makes a script the only command there is.
