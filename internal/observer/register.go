@@ -10,7 +10,11 @@ import (
 
 // A Register is what a store has to offer so that observers can judge when a record
 // of it has expired: one cell a name that is written only by those who know what it
-// holds. Each write changes the revision. Nothing in it expires.
+// holds. Each write changes the revision, to one that the cell never had before,
+// whatever became of it meanwhile: emptied, removed by an operator, written over by
+// another program. So a write that was delayed in the network for any time, or
+// arrives twice, never finds the record again that it was meant for. Nothing in a
+// Register expires.
 //
 // A Register holds the texts of [kv.EncodeObserved], or their like; whatever else
 // lies in a cell it returns as a foreign record. Its rules of contexts, names,
