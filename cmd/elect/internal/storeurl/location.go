@@ -163,6 +163,20 @@ func (l *location) duration(name string) (time.Duration, error) {
 	return d, nil
 }
 
+// expiryParam says who judges that a record is over.
+const expiryParam = "expiry"
+
+// observed reports whether the URL lets the observers judge, not the store.
+func (l *location) observed() (bool, error) {
+	switch l.query.Get(expiryParam) {
+	case "", "store":
+		return false, nil
+	case "observer":
+		return true, nil
+	}
+	return false, fmt.Errorf("parameter %q is neither store nor observer", expiryParam)
+}
+
 // setting returns the parameter or, if it is not given, the first environment
 // variable that is.
 func (l *location) setting(param string, vars ...string) string {

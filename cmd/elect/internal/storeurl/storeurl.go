@@ -67,6 +67,9 @@ type Store struct {
 	Consul *api.Client
 	Redis  redis.UniversalClient
 
+	// Observed says that observers judge when a record is over, not the store.
+	Observed bool
+
 	// Plain and Layout are what the URL says of where a safe keeps its record.
 	// Only etcd has a layout.
 	Plain  bool
