@@ -1,0 +1,57 @@
+package lease
+
+import "time"
+
+// A view is what a majority's reports say together.
+type view struct {
+	ballot Ballot // of the newest state reported
+	state  State
+	// live is set if the state is a record, and no acceptor that has accepted it
+	// has seen its life pass. The life of each has begun after the round that wrote
+	// it, so where one has passed nobody trusts the record any more.
+	live bool
+	life time.Duration // the longest left, if live
+	// settled is set if no majority can report anything older, nor call a record
+	// live that this one calls expired, nor the other way round unless it has
+	// expired since.
+	settled bool
+}
+
+// look puts reports of different acceptors together.
+func look(reports []Report, majority int) view {
+	var v view
+	for _, r := range reports {
+		if r.Accepted.Counter > v.ballot.Counter {
+			v.ballot, v.state = r.Accepted, r.State
+		}
+	}
+	v.live = !v.state.Vacant()
+	same, expired := 0, 0
+	for _, r := range reports {
+		if r.Accepted != v.ballot {
+			continue
+		}
+		same++
+		if r.Expired {
+			expired++
+			v.live = false
+		}
+		v.life = max(v.life, r.Life)
+	}
+	v.settled = same >= majority
+	if expired > 0 {
+		v.settled = expired >= majority
+	}
+	if !v.live {
+		v.life = 0
+	}
+	return v
+}
+
+// lease names what the view shows, whether it is live or not.
+func (v view) lease() Lease {
+	if v.state.Vacant() {
+		return Lease{}
+	}
+	return Lease{Tenure: v.state.Tenure, Ballot: v.ballot}
+}
