@@ -46,7 +46,7 @@ func (s *Store) Eval(ctx context.Context, name string, rec kv.Record, source str
 	if strings.HasPrefix(source, "#!") {
 		return nil, fmt.Errorf("rediskv: eval %q: want a script without a line that begins with #!: %w", name, kv.ErrInvalid)
 	}
-	reply, err := s.run(ctx, fenced(source), at.keys(keys...), append([]any{rec.Signature, rec.Token}, args...)...)
+	reply, err := s.run(ctx, s.fenced(source), at.keys(keys...), append([]any{rec.Signature, rec.Token}, args...)...)
 	if err := outcome("eval", name, err, kv.ErrStale); err != nil {
 		if errors.Is(err, kv.ErrStale) {
 			err = fmt.Errorf("the safe holds another record, or none; nothing was done: %w", err)
@@ -69,6 +69,10 @@ func (s *Store) Eval(ctx context.Context, name string, rec kv.Record, source str
 // fenced returns the script that checks the safe before it goes on with a
 // caller's. That one comes first, so that errors in it tell its own lines, and so
 // that it sees nothing of ours.
-func fenced(source string) script {
-	return newScript("local function fenced(KEYS, ARGV) ", source, "\nend\n", recordLua, evalLua)
+func (s *Store) fenced(source string) script {
+	judge := byServer
+	if s.observed {
+		judge = byObservers
+	}
+	return newScript("local function fenced(KEYS, ARGV) ", source, "\nend\n", judge, recordLua, evalLua)
 }

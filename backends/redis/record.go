@@ -51,8 +51,11 @@ func checkOwn(name string, rec kv.Record) error {
 // puts the numbers into, and the value, if that is not in the text.
 func (s *Store) form(rec kv.Record, ttl time.Duration) (text, value string) {
 	bare := kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: ttl}
-	if s.plain {
+	switch {
+	case s.plain:
 		bare.Value, value = "", rec.Value
+	case s.observed:
+		return kv.EncodeObserved(bare), ""
 	}
 	return kv.Encode(bare), value
 }
@@ -60,10 +63,13 @@ func (s *Store) form(rec kv.Record, ttl time.Duration) (text, value string) {
 // parse returns the record that a text is of, as a script has left it.
 func (s *Store) parse(text string) kv.Record {
 	rec, value := kv.Decode(text), text
-	if s.plain {
+	switch {
+	case s.plain:
 		text, value, _ = strings.Cut(text, "\n")
 		rec = kv.Decode(text)
 		rec.Value = value
+	case s.observed:
+		rec = kv.DecodeObserved(text)
 	}
 	if rec.Foreign || rec.Token == 0 || rec.Revision == 0 {
 		// The scripts write both, always. What has none is not theirs.
@@ -94,7 +100,8 @@ func (s *Store) state(kind, text string, left time.Duration) kv.Record {
 	if rec.Foreign {
 		rec.Revision = fingerprint(kind, rec.Value)
 	}
-	rec.Permanent = left == forever
+	// Observers see to it that what they judge ends.
+	rec.Permanent = left == forever && (rec.Foreign || !s.observed)
 	return rec
 }
 

@@ -1,4 +1,6 @@
--- The beginning of every script. KEYS[1] is the key that other programs look at,
+-- The beginning of every script, but for a line that says who judges the expiry of
+-- its records: local observed = true if their observers do, false if the server
+-- does. A record of the one kind is nothing to the scripts of the other. KEYS[1] is the key that other programs look at,
 -- KEYS[2] that of the record's text. They are one key, unless the value is to
 -- stand at KEYS[1] by itself: then a line break and the value once more follow the
 -- text at KEYS[2]. KEYS[3], where a script draws a number, is the counter's.
@@ -45,13 +47,14 @@ local function found(get)
   return 'string', content
 end
 
--- decoded returns the record that a text is of, or nil.
+-- decoded returns the record of this kind that a text is of, or nil.
 local function decoded(text)
   if plain then
     text = string.match(text, '^(.-)\n') or ''
   end
   local ok, rec = pcall(cjson.decode, text)
-  if ok and type(rec) == 'table' and rec.election == 1 and type(rec.signature) == 'string' then
+  if ok and type(rec) == 'table' and rec.election == 1 and type(rec.signature) == 'string'
+    and (rec.observed == true) == observed then
     return rec
   end
 end
@@ -127,17 +130,23 @@ local function numbered(text, token, revision)
   return string.sub(text, 1, -2) .. ',"token":' .. token .. ',"revision":' .. revision .. '}'
 end
 
+-- identity returns what tells the server from itself after a restart or a
+-- promotion: that of the process and of the data set. A promotion changes the
+-- latter.
+local function identity()
+  local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
+  return string.match(info, 'run_id:(%x+)') .. string.match(info, 'master_replid:(%x+)')
+end
+
 -- settled reports whether the server has been known at KEYS[n] for so many
 -- milliseconds, or need not be: one that was restarted or promoted since may have
--- forgotten a record whose owner still trusts it. A server's identity is that of
--- the process and of the data set: a promotion changes the latter. What is at the
--- key is the identity, and since when it is known, in microseconds.
+-- forgotten a record whose owner still trusts it. What is at the key is the
+-- server's identity, and since when it is known, in microseconds.
 local function settled(n, ms)
   if tonumber(ms) == 0 then
     return true
   end
-  local info = redis.call('INFO', 'server') .. redis.call('INFO', 'replication')
-  local id = string.match(info, 'run_id:(%x+)') .. string.match(info, 'master_replid:(%x+)')
+  local id = identity()
   local time = redis.call('TIME')
   local now = time[1] * 1000000 + time[2]
   local known, since = nil, nil

@@ -14,6 +14,8 @@ import (
 var (
 	//go:embed record.lua
 	recordLua string
+	//go:embed observed.lua
+	observedLua string
 	//go:embed create.lua
 	createLua string
 	//go:embed swap.lua
@@ -26,6 +28,20 @@ var (
 	lookLua string
 	//go:embed eval.lua
 	evalLua string
+	//go:embed claim.lua
+	claimLua string
+	//go:embed renew.lua
+	renewLua string
+	//go:embed remove.lua
+	removeLua string
+	//go:embed view.lua
+	viewLua string
+)
+
+// Who judges when a record has expired: see record.lua.
+const (
+	byServer    = "local observed = false\n"
+	byObservers = "local observed = true\n"
 )
 
 // A script is one atomic step of the server.
@@ -35,11 +51,16 @@ type script struct {
 }
 
 var (
-	createScript  = newScript(recordLua, createLua)
-	swapScript    = newScript(recordLua, swapLua)
-	refreshScript = newScript(recordLua, refreshLua)
-	deleteScript  = newScript(recordLua, deleteLua)
-	lookScript    = newScript(recordLua, lookLua)
+	createScript  = newScript(byServer, recordLua, createLua)
+	swapScript    = newScript(byServer, recordLua, swapLua)
+	refreshScript = newScript(byServer, recordLua, refreshLua)
+	deleteScript  = newScript(byServer, recordLua, deleteLua)
+	lookScript    = newScript(byServer, recordLua, lookLua)
+
+	claimScript  = newScript(byObservers, recordLua, observedLua, claimLua)
+	renewScript  = newScript(byObservers, recordLua, observedLua, renewLua)
+	removeScript = newScript(byObservers, recordLua, observedLua, removeLua)
+	viewScript   = newScript(byObservers, recordLua, observedLua, viewLua)
 )
 
 func newScript(parts ...string) script {

@@ -50,6 +50,7 @@ type Store struct {
 	prefix     string
 	backstop   time.Duration
 	plain      bool
+	observed   bool  // observers judge expiry: see register
 	quarantine int64 // in ms
 	hub        *hub
 	unfit      error // why the store cannot be used at all, or nil
@@ -200,6 +201,11 @@ func (s *Store) look(ctx context.Context, at place) (kv.Record, time.Duration, e
 	if len(fields) != 3 {
 		return kv.Record{}, 0, fmt.Errorf("the server's reply is %T, want three fields", reply)
 	}
+	return s.seen(fields)
+}
+
+// seen returns what a script says that a safe holds, by three fields of its reply.
+func (s *Store) seen(fields []any) (kv.Record, time.Duration, error) {
 	kind, isKind := fields[0].(string)
 	text, isText := fields[1].(string)
 	ms, isTime := fields[2].(int64)

@@ -24,6 +24,15 @@ const (
 // due to expire, and now and then. The looks alone decide what it yields, and
 // make an expiry real: a server may take any time to do that by itself.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return s.follow(ctx, name, s.look)
+}
+
+// A lookout returns what a safe holds and the time that it has left. If it holds
+// nothing, the error is redis.Nil.
+type lookout func(ctx context.Context, at place) (kv.Record, time.Duration, error)
+
+// follow watches a safe by looks.
+func (s *Store) follow(ctx context.Context, name string, look lookout) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		at, err := s.place(name)
 		if err != nil {
@@ -34,7 +43,7 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 		defer leave()
 		var last kv.Record // zero if the safe was vacant
 		for first := true; ; first = false {
-			rec, left, err := s.look(ctx, at)
+			rec, left, err := look(ctx, at)
 			if err != nil && !errors.Is(err, redis.Nil) {
 				yield(kv.Record{}, outcome("watch", name, err, nil))
 				return
@@ -54,7 +63,12 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 // pause returns how long a watch that has seen rec waits for a hint before it
 // looks again.
 func (s *Store) pause(rec kv.Record, left time.Duration) time.Duration {
-	d := s.backstop - rand.N(s.backstop/4+1)
+	d := s.backstop
+	if s.observed && !rec.Foreign && rec.TTL > 0 {
+		// Of two refreshes in a row that no hint told of, one is seen all the same.
+		d = min(d, rec.TTL/2)
+	}
+	d -= rand.N(d/4 + 1)
 	if rec == (kv.Record{}) || left > d {
 		return d
 	}
