@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+)
+
+const (
+	// maxStrangers is how many may say hello at the same time.
+	maxStrangers = 64
+	// maxClients is how many clients a member has at the same time.
+	maxClients = 64
+)
+
+// clientPrefix begins the id of a client. No address of a member does.
+const clientPrefix = "client/"
+
+// ClientID is how members know a client.
+func ClientID(incarnation uint64) lease.MemberID {
+	return lease.MemberID(fmt.Sprintf("%s%016x", clientPrefix, incarnation))
+}
+
+func isClient(id lease.MemberID) bool { return strings.HasPrefix(string(id), clientPrefix) }
+
+// stranger is under which name complaints are made about those without a name.
+const stranger = "somebody"
+
+// accept lets visitors in, as long as there is room at the door.
+func (n *Node) accept() {
+	for {
+		select {
+		case n.door <- struct{}{}:
+		case <-n.ctx.Done():
+			return
+		}
+		conn, err := n.listener.Accept()
+		if err != nil {
+			<-n.door
+			if n.ctx.Err() != nil {
+				return
+			}
+			n.log.complain(stranger, "connection not accepted", plain(err))
+			n.wait(minPause)
+			continue
+		}
+		n.all.Go(func() { n.receive(conn) })
+	}
+}
+
+// receive has a visitor from its hello to its end.
+func (n *Node) receive(plainConn net.Conn) {
+	release := n.track(plainConn)
+	defer release()
+	conn := tls.Server(plainConn, n.server)
+	who, incarnation, err := n.welcome(conn)
+	<-n.door
+	if err != nil {
+		if n.ctx.Err() == nil {
+			n.log.complain(stranger, "connection refused", fmt.Errorf("from %s: %w", hostOf(lease.MemberID(plainConn.RemoteAddr().String())), plain(err)))
+		}
+		return
+	}
+	err = n.entertain(who, incarnation, conn)
+	if n.ctx.Err() != nil || isClient(who) && errors.Is(err, errClosed) {
+		return
+	}
+	n.suffer(who, err)
+}
+
+// welcome learns who a visitor is, and refuses those that do not belong here.
+func (n *Node) welcome(conn *tls.Conn) (who lease.MemberID, incarnation uint64, err error) {
+	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
+		return "", 0, err
+	}
+	if err := conn.HandshakeContext(n.ctx); err != nil {
+		return "", 0, fmt.Errorf("certificates: %w", err)
+	}
+	theirs, err := listenFor(conn)
+	if err == nil {
+		err = n.admits(theirs, conn)
+	}
+	if err == nil && theirs.member != n.ours.member {
+		err = n.ready()
+	}
+	if err != nil {
+		refuse(conn, err)
+		return "", 0, err
+	}
+	who = theirs.member
+	if who == "" {
+		who = ClientID(theirs.incarnation)
+	}
+	return who, theirs.incarnation, nil
+}
+
+// entertain has a visitor until its connection ends.
+func (n *Node) entertain(who lease.MemberID, incarnation uint64, conn *tls.Conn) error {
+	var l *link
+	var err error
+	if who == n.ours.member { // the other end of the link by which it sends to itself
+		l = &link{node: n, peer: &peer{id: who}, conn: conn, queue: newQueue()}
+	} else if l, err = n.attach(who, incarnation, conn); err != nil {
+		refuse(conn, err)
+		return err
+	}
+	if _, err := conn.Write(appendFrame(nil, kindHello, n.ours.encode())); err != nil {
+		n.detach(l)
+		return err
+	}
+	return l.run()
+}
+
+// ready waits for the node to have met itself, but not for long.
+func (n *Node) ready() error {
+	timer := time.NewTimer(helloTime / 2)
+	defer timer.Stop()
+	select {
+	case <-n.met:
+		return nil
+	case <-timer.C:
+		return errors.New("this member has not yet reached itself at its own address")
+	case <-n.ctx.Done():
+		return n.ctx.Err()
+	}
+}
+
+// admits returns an error that says what is wrong with a visitor.
+func (n *Node) admits(theirs hello, conn *tls.Conn) error {
+	if err := theirs.differs(n.ours); err != nil {
+		return err
+	}
+	switch {
+	case theirs.member == "":
+		return nil
+	case theirs.member == n.ours.member && theirs.incarnation != n.ours.incarnation:
+		return fmt.Errorf("it says that it is %q, and so does this process: it is started twice", theirs.member)
+	case theirs.member > n.ours.member:
+		return errors.New("it is this side that calls: the address of the caller comes first in the order of the alphabet")
+	}
+	leaf := conn.ConnectionState().PeerCertificates[0]
+	if err := leaf.VerifyHostname(hostOf(theirs.member)); err != nil {
+		return fmt.Errorf("it says that it is %q, and its certificate does not: %w", theirs.member, err)
+	}
+	return nil
+}

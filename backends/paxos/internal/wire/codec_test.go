@@ -1,0 +1,165 @@
+package wire_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+	"github.com/electkv/election/backends/paxos/internal/wire"
+)
+
+// messages are some of each kind, with each field set.
+func messages() []lease.Message {
+	ballot := lease.Ballot{Counter: 7, Proposer: "a:1", Incarnation: 1 << 63}
+	state := lease.State{
+		Tenure: ballot, Signature: "me", Value: "\xff\x00", Note: "note", TTL: 15 * time.Second, Revision: 9, Rescues: 255,
+		Receipts: []lease.Receipt{{Member: "a:1", Incarnation: 1, Operation: 2, Counter: 3}, {Member: "b:1", Incarnation: 4, Operation: 5, Counter: 6}},
+	}
+	report := lease.Report{Accepted: ballot, State: state, Expired: true, Life: time.Nanosecond}
+	return []lease.Message{
+		lease.Query{Safe: "s", Asker: ballot},
+		lease.Answer{Safe: "s", Asker: ballot, Report: report},
+		lease.Prepare{Safe: "s/\xff", Ballot: ballot},
+		lease.Promise{Safe: "s", Ballot: ballot, Acceptor: 8, Report: report},
+		lease.Propose{Safe: "s", Ballot: ballot, Acceptor: 8, Replaces: lease.Lease{Tenure: ballot, Ballot: lease.Ballot{Counter: 1}}, State: state, Life: time.Hour},
+		lease.Accept{Safe: "s", Ballot: ballot},
+		lease.Refusal{Safe: "s", Ballot: ballot, Promised: 1<<64 - 1, Held: true, Life: time.Second},
+		lease.Commit{Safe: "s", Ballot: ballot, State: state, Life: time.Minute},
+		lease.Query{}, lease.Answer{}, lease.Prepare{}, lease.Promise{}, lease.Propose{}, lease.Accept{}, lease.Refusal{}, lease.Commit{},
+	}
+}
+
+func TestAMessageIsReadAsItWasWritten(t *testing.T) {
+	for _, m := range messages() {
+		got, err := wire.Decode(wire.Encode(m))
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+	}
+}
+
+func TestAMessageThatIsCutShortIsNone(t *testing.T) {
+	for _, m := range messages() {
+		b := wire.Encode(m)
+		for i := range b {
+			_, err := wire.Decode(b[:i])
+			require.Error(t, err, "%d bytes of %T", i, m)
+		}
+		_, err := wire.Decode(append(b, 0))
+		require.Error(t, err, "%T with a byte more", m)
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, m := range messages() {
+		f.Add(wire.Encode(m))
+	}
+	f.Add([]byte("C\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := wire.Decode(b)
+		if err == nil && !bytes.Equal(wire.Encode(m), b) {
+			t.Fatalf("%x is read as %#v, and written as %x", b, m, wire.Encode(m))
+		}
+	})
+}
+
+func FuzzHello(f *testing.F) {
+	terms := lease.Terms{Cluster: "c", Members: []lease.MemberID{"a:1", "b:1"}, MaxTTL: time.Minute, Round: time.Second, Drift: 2}
+	f.Add(wire.Hello(1, "a:1", 1<<63, terms))
+	f.Add(wire.Hello(1, "", 0, lease.Terms{}))
+	f.Add(wire.Hello(2, "a:1", 1, terms))
+	f.Add([]byte("election/paxos\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		again, err := wire.HelloAgain(b)
+		if err == nil && !bytes.Equal(again, b) {
+			t.Fatalf("%x is written again as %x", b, again)
+		}
+	})
+}
+
+func FuzzReadFrame(f *testing.F) {
+	f.Add(wire.Frame(wire.KindMessage, []byte("body")))
+	f.Add(wire.Frame(wire.KindAlive, nil))
+	f.Add([]byte{0, 0, 0, 0})
+	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
+	f.Add([]byte{0, 0, 1, 0, 1, 2, 3})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		k, body, err := wire.ReadFrame(bytes.NewReader(b), 64)
+		if err == nil && !bytes.HasPrefix(b, wire.Frame(k, body)) {
+			t.Fatalf("%x is read as kind %d and %x", b, k, body)
+		}
+		if len(body) > 64 {
+			t.Fatalf("%d bytes are read", len(body))
+		}
+	})
+}
+
+func TestAFrameThatIsAnnouncedAndDoesNotComeTakesNoMemory(t *testing.T) {
+	head := []byte{0, 0x10, 0, 0}
+	allocated := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			_, _, err := wire.ReadFrame(bytes.NewReader(head), wire.MaxMessage)
+			require.ErrorIs(b, err, io.ErrUnexpectedEOF)
+		}
+	}).AllocedBytesPerOp()
+	require.Less(t, allocated, int64(64<<10))
+}
+
+func TestWhereThereIsNoRoomTheOldestGoes(t *testing.T) {
+	q := wire.NewQueue()
+	for i := range wire.MaxWaiting + 2 {
+		dropped := q.Put([]byte{byte(i), byte(i >> 8)})
+		require.Equal(t, i >= wire.MaxWaiting, dropped == 1)
+	}
+	k, body, err := wire.ReadFrame(bytes.NewReader(q.Take()), 64)
+	require.NoError(t, err)
+	require.Equal(t, wire.KindMessage, k)
+	require.Equal(t, []byte{2, 0}, body)
+	require.Empty(t, q.Take())
+
+	large := make([]byte, wire.MaxMessage)
+	require.Equal(t, []int{0, 0, 0, 0, 1}, []int{q.Put(large), q.Put(large), q.Put(large), q.Put(large), q.Put(large)})
+	for range 4 {
+		require.Len(t, q.Take(), 5+wire.MaxMessage)
+	}
+	require.Empty(t, q.Take())
+}
+
+func TestComplaintsAreFew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		complain := wire.Complaints(slog.New(slog.NewTextHandler(&log, nil)))
+		lines := func() int { return strings.Count(log.String(), "\n") }
+		for range 1000 {
+			complain("a:1", "not connected", errors.New("refused"))
+		}
+		require.Equal(t, 1, lines())
+		complain("b:1", "not connected", errors.New("refused"))
+		require.Equal(t, 2, lines(), "each peer has its own")
+		complain("a:1", "not connected", errors.New("another reason"))
+		require.Equal(t, 2, lines())
+		time.Sleep(time.Second)
+		complain("a:1", "not connected", errors.New("refused"))
+		require.Equal(t, 2, lines(), "it was said")
+		complain("a:1", "not connected", errors.New("another reason"))
+		require.Equal(t, 3, lines())
+		require.Contains(t, log.String(), "unsaid=1001")
+		for range 100 {
+			time.Sleep(time.Minute)
+			complain("a:1", "not connected", errors.New("another reason"))
+		}
+		require.Equal(t, 103, lines())
+		for i := range 100 {
+			complain(wire.ClientID(uint64(i)), "not connected", errors.New("refused"))
+		}
+		require.Equal(t, 104, lines(), "clients share one")
+	})
+}

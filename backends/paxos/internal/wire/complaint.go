@@ -1,0 +1,91 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+)
+
+const (
+	// sameAgain is how long a complaint that was made is not made again.
+	sameAgain = time.Minute
+	// another is how long no other complaint is made about the same peer.
+	another = time.Second
+)
+
+// Complaints go to a log, as few as are of use.
+type complaints struct {
+	log *slog.Logger
+
+	mu   sync.Mutex
+	last map[lease.MemberID]*complaint
+}
+
+// A complaint is the last one about a peer.
+type complaint struct {
+	text    string
+	at      time.Time
+	skipped int
+}
+
+func newComplaints(log *slog.Logger) *complaints {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &complaints{log: log, last: map[lease.MemberID]*complaint{}}
+}
+
+// complain logs what is wrong with a peer, unless that was just said.
+func (c *complaints) complain(peer lease.MemberID, what string, err error) {
+	if err == nil {
+		return
+	}
+	about := peer
+	if isClient(peer) {
+		about = clientPrefix // there may be too many to remember each
+	}
+	skipped, say := c.due(about, what+": "+err.Error())
+	if say {
+		c.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("peer", string(peer)), slog.String("reason", err.Error()), slog.Int("unsaid", skipped))
+	}
+}
+
+func (c *complaints) due(about lease.MemberID, text string) (skipped int, say bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	last := c.last[about]
+	if last == nil {
+		last = &complaint{}
+		c.last[about] = last
+	}
+	if since := now.Sub(last.at); since < another || last.text == text && since < sameAgain {
+		last.skipped++
+		return 0, false
+	}
+	skipped = last.skipped
+	*last = complaint{text: text, at: now}
+	return skipped, true
+}
+
+// plain says of an error of the network what it is, without the ports, which differ
+// each time.
+func plain(err error) error {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errors.New("nothing was heard of it, or taken by it, in time")
+	case errors.As(err, &op) && op.Op == "remote error":
+		return fmt.Errorf("it refused this side's certificate: %w", op.Err)
+	case errors.As(err, &op) && op.Op != "dial":
+		return op.Err
+	}
+	return err
+}

@@ -1,0 +1,45 @@
+// Package wire carries messages between the members of a cluster, and from its
+// clients to them, over TCP with mutual TLS.
+//
+// # Delivery
+//
+// A message arrives once or not at all; messages of two connections may overtake each
+// other. Nothing is sent again: who needs an answer asks again. A send never blocks.
+// What waits for a slow peer is bounded, and when there is no room the oldest message
+// goes: the protocol above gives each attempt a deadline, so that the oldest one is
+// the one that is of no use any more. To a peer that is not connected nothing waits.
+//
+// # Connections
+//
+// Two members share one connection. The one whose address comes first in the order of
+// the alphabet dials, and dials again when the connection is lost, after a pause that
+// doubles from 50 ms to 1 s, with jitter. Each side says something at least once a
+// second. A connection on which nothing arrived for three seconds is closed, and so
+// is one that took nothing for as long: a black hole is noticed.
+//
+// # Who is let in
+//
+// Only TLS 1.3, and both sides show a certificate that the cluster's authority signed.
+// A certificate is bound to the member: one of its subject alternative names must be
+// the host of the member's address in the list, whichever side dials. Members on one
+// host may share one. Then each side says its hello: version of the protocol, member,
+// incarnation, and the terms that all must agree upon, the list of members among them.
+// Where any of these is not as it must be, the connection is refused with a reason,
+// which both sides log, and not more often than is of use.
+//
+// A client is no member: it has no address, nobody dials it, and its certificate may
+// be of any name. It dials all members.
+//
+// # One process a member
+//
+// Two processes that believe to be the same member would each have a vote. So a member
+// first dials its own address, and neither dials nor lets in anybody else before it
+// has met itself there, known by its incarnation. A process that meets another one
+// there waits and complains. What a member sends to itself goes through that
+// connection. A member that is connected is not replaced by another incarnation before
+// its connection has ended.
+//
+// # Time
+//
+// Messages carry spans of time. No reading of a clock is ever sent.
+package wire

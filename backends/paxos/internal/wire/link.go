@@ -1,0 +1,155 @@
+package wire
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+)
+
+const (
+	// breath is the longest silence of a healthy side.
+	breath = time.Second
+	// silence is after how long without a word, or with nothing taken, a connection
+	// is given up.
+	silence = 3 * time.Second
+)
+
+// A link is a connection with a peer that has been let in.
+type link struct {
+	node        *Node
+	peer        *peer
+	incarnation uint64
+	conn        *tls.Conn
+	queue       *queue
+}
+
+// attach makes a connection the one of its peer. A lost connection is replaced by a
+// new one of the same incarnation; another incarnation has to wait for its end.
+func (n *Node) attach(id lease.MemberID, incarnation uint64, conn *tls.Conn) (*link, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	p := n.peers[id]
+	if p == nil { // a client
+		if len(n.peers) >= len(n.ours.terms.Members)+maxClients {
+			return nil, fmt.Errorf("%d clients are connected already, which are the most", maxClients)
+		}
+		p = &peer{id: id}
+		n.peers[id] = p
+	}
+	if old := p.link; old != nil {
+		if old.incarnation != incarnation {
+			return nil, fmt.Errorf("member %q is connected already, as another process: is it started twice? If it was restarted, it is let in when its old connection has ended, after %v at the latest", id, silence)
+		}
+		old.conn.NetConn().Close()
+	}
+	p.link = &link{node: n, peer: p, incarnation: incarnation, conn: conn, queue: newQueue()}
+	p.trouble = nil
+	return p.link, nil
+}
+
+// detach forgets a connection that has ended.
+func (n *Node) detach(l *link) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if l.peer.link != l {
+		return
+	}
+	l.peer.link = nil
+	l.peer.trouble = errors.New("the connection has ended")
+	if isClient(l.peer.id) {
+		delete(n.peers, l.peer.id)
+	}
+}
+
+// run carries messages until the connection ends, and says why.
+func (l *link) run() error {
+	defer l.node.detach(l)
+	if err := l.conn.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	done := make(chan struct{})
+	var writer sync.WaitGroup
+	var writeErr error
+	writer.Go(func() {
+		if writeErr = l.write(done); writeErr != nil {
+			l.conn.NetConn().Close()
+		}
+	})
+	err := l.read()
+	close(done)
+	l.conn.NetConn().Close() // a write that hangs ends
+	writer.Wait()
+	if writeErr != nil && !errors.Is(err, errRefused) {
+		return writeErr
+	}
+	return err
+}
+
+var (
+	// errRefused means that the other side does not want the connection, and said why.
+	errRefused = errors.New("refused")
+	// errClosed means that the other side has ended the connection in order.
+	errClosed = errors.New("it has closed the connection")
+)
+
+// read hands out what arrives.
+func (l *link) read() error {
+	from := bufio.NewReader(l.conn)
+	for {
+		if err := l.conn.SetReadDeadline(time.Now().Add(silence)); err != nil {
+			return err
+		}
+		k, body, err := readFrame(from, MaxMessage)
+		switch {
+		case errors.Is(err, io.EOF):
+			return errClosed
+		case err != nil:
+			return err
+		}
+		switch k {
+		case kindAlive:
+		case kindMessage:
+			m, err := Decode(body)
+			if err != nil {
+				return err
+			}
+			l.node.deliver(l.peer.id, m)
+		case kindRefusal:
+			return fmt.Errorf("%w: %w", errRefused, refusal(body))
+		default:
+			return fmt.Errorf("a frame of kind %d in the middle", k)
+		}
+	}
+}
+
+// write sends what waits, and a sign of life where nothing does.
+func (l *link) write(done <-chan struct{}) error {
+	timer := time.NewTimer(breath)
+	defer timer.Stop()
+	for {
+		var batch []byte
+		select {
+		case <-done:
+			return nil
+		case <-timer.C:
+			batch = appendFrame(nil, kindAlive, nil)
+		case <-l.queue.news:
+			if batch = l.queue.take(); batch == nil {
+				continue
+			}
+		}
+		if err := l.conn.SetWriteDeadline(time.Now().Add(silence)); err != nil {
+			return err
+		}
+		if _, err := l.conn.Write(batch); err != nil {
+			return err
+		}
+		timer.Reset(breath)
+	}
+}

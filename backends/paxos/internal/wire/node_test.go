@@ -1,0 +1,192 @@
+package wire_test
+
+import (
+	"crypto/tls"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+	"github.com/electkv/election/backends/paxos/internal/wire"
+	"github.com/electkv/election/internal/testenv"
+)
+
+func TestEachMemberSendsToEachOtherAndToItself(t *testing.T) {
+	t.Parallel()
+	all := newCluster(t, 3).startAll()
+	for _, from := range all {
+		for _, to := range all {
+			from.delivers(to, "hello")
+		}
+	}
+	for _, n := range all {
+		require.Len(t, n.Peers(), 3)
+		for _, p := range n.Peers() {
+			require.True(t, p.Connected)
+		}
+	}
+}
+
+func TestAMessageOfTheLargestSizeArrivesAndALargerOneIsNotSent(t *testing.T) {
+	t.Parallel()
+	all := newCluster(t, 2).startAll()
+	rest := len(wire.Encode(lease.Commit{State: lease.State{Value: strings.Repeat("x", wire.MaxMessage-100)}})) - (wire.MaxMessage - 100)
+	largest := lease.Commit{Safe: "", State: lease.State{Value: strings.Repeat("x", wire.MaxMessage-rest)}}
+	require.Len(t, wire.Encode(largest), wire.MaxMessage)
+	require.Eventually(t, func() bool {
+		all[0].Send(all[1].id, largest)
+		return all[1].has(string(all[0].id) + ": ")
+	}, patience, 50*time.Millisecond)
+	largest.Safe = "y"
+	require.Eventually(t, func() bool {
+		all[0].Send(all[1].id, largest)
+		return strings.Contains(all[0].logged(), "it has 1048577 bytes, where 1048576 are the most")
+	}, patience, 50*time.Millisecond)
+	all[0].delivers(all[1], "after it")
+	require.False(t, all[1].has(string(all[0].id)+": y"))
+}
+
+func TestAClientAsksMembersAndIsAnswered(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	members := c.startAll()
+	config := c.config("")
+	config.TLS = c.authority.Config("whoever")
+	client := c.start(config)
+	for _, m := range members {
+		client.delivers(m, "question")
+	}
+	require.NoError(t, client.Close())
+	require.Never(t, func() bool { return strings.Contains(members[0].logged(), "client/") }, 100*time.Millisecond, 10*time.Millisecond,
+		"a client that goes is no trouble")
+}
+
+func TestAMemberThatWasRestartedIsLetInAgain(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	all := c.startAll()
+	all[0].delivers(all[1], "before")
+	for i, other := range []int{1, 0} { // the one that calls, and the one that is called
+		require.NoError(t, all[i].Close())
+		all[i] = c.start(c.config(c.members[i]))
+		all[0].delivers(all[1], fmt.Sprint("after restart of ", i))
+		all[1].delivers(all[0], fmt.Sprint("after restart of ", i))
+		require.Len(t, all[other].Peers(), 2)
+	}
+}
+
+func TestAProcessThatIsStartedTwiceDoesNotTakePart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	all := c.startAll()
+	for _, m := range c.members {
+		config := c.config(m)
+		config.Listen = testenv.FreeAddr(t)
+		second := c.start(config)
+		second.complains("started twice")
+		for _, p := range second.Peers() {
+			require.False(t, p.Connected, "%s calls %s", m, p.Member)
+		}
+	}
+	for _, from := range all {
+		for _, to := range all {
+			from.delivers(to, "still")
+		}
+	}
+}
+
+func TestASecondProcessAtTheSameAddressDoesNotStart(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1)
+	c.start(c.config(c.members[0]))
+	second, err := wire.New(c.config(c.members[0]))
+	require.NoError(t, err)
+	require.ErrorContains(t, second.Listen(nil), "is the member started twice")
+	require.NoError(t, second.Close())
+}
+
+// throughProxy starts two members, of which the first calls the second through a proxy.
+func throughProxy(t *testing.T) (caller, called *node, proxy *testenv.Proxy) {
+	listen := testenv.FreeAddr(t)
+	proxy = testenv.NewProxy(t, listen)
+	for {
+		c := clusterAt(t, testenv.FreeAddr(t), proxy.Addr())
+		if self := c.members[0]; string(self) != proxy.Addr() {
+			config := c.config(c.members[1])
+			config.Listen = listen
+			return c.start(c.config(self)), c.start(config), proxy
+		}
+	}
+}
+
+func TestABlackHoleIsNoticedByBothAndLeft(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]func(*testenv.Proxy){
+		"both ways": (*testenv.Proxy).BlackHole,
+		"requests":  (*testenv.Proxy).DropRequests,
+		"replies":   (*testenv.Proxy).DropReplies,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			caller, called, proxy := throughProxy(t)
+			caller.delivers(called, "before")
+			called.delivers(caller, "before")
+			fault(proxy)
+			caller.loses(called.id)
+			called.loses(caller.id)
+			proxy.Heal()
+			caller.delivers(called, "after")
+			called.delivers(caller, "after")
+		})
+	}
+}
+
+func TestNewRefusesWhatCannotWork(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	for name, test := range map[string]struct {
+		change func(*wire.Config)
+		want   string
+	}{
+		"no cluster":      {func(x *wire.Config) { x.Terms.Cluster = "" }, "the cluster needs a name"},
+		"no members":      {func(x *wire.Config) { x.Terms.Members = nil }, "no members"},
+		"a member twice":  {func(x *wire.Config) { x.Terms.Members = []lease.MemberID{"a:1", "A:1"} }, "a member is named twice"},
+		"no port":         {func(x *wire.Config) { x.Terms.Members = []lease.MemberID{"a"} }, `member "a" is not host:port`},
+		"port 0":          {func(x *wire.Config) { x.Terms.Members = []lease.MemberID{"a:0"} }, "with a port from 1 to 65535"},
+		"too many":        {func(x *wire.Config) { x.Terms.Members = many(16) }, "16 members, where 15 are the most"},
+		"a stranger":      {func(x *wire.Config) { x.Self = "127.0.0.2:1" }, "is not among the members"},
+		"no TLS":          {func(x *wire.Config) { x.TLS = nil }, "members need a certificate"},
+		"no certificate":  {func(x *wire.Config) { x.TLS.Certificates = nil }, "no certificate"},
+		"no authority":    {func(x *wire.Config) { x.TLS.RootCAs = nil }, "no certificate authority"},
+		"no verification": {func(x *wire.Config) { x.TLS.InsecureSkipVerify = true }, "whoever comes could vote"},
+		"another host's certificate": {func(x *wire.Config) {
+			x.TLS.Certificates = []tls.Certificate{c.authority.Certificate("127.0.0.2", "host")}
+		}, "it needs the host of the member's address as a subject alternative name"},
+		"another authority's certificate": {func(x *wire.Config) { x.TLS.RootCAs = testenv.NewAuthority(t).Pool() }, "it must be signed by the given authority"},
+		"a certificate for servers": {func(x *wire.Config) {
+			x.TLS.Certificates = []tls.Certificate{c.authority.ServerOnly("127.0.0.1")}
+		}, "for use by servers and clients"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := c.config(c.members[0])
+			test.change(&config)
+			_, err := wire.New(config)
+			require.ErrorContains(t, err, test.want)
+			require.ErrorContains(t, err, "paxoskv: ")
+		})
+	}
+}
+
+func many(n int) []lease.MemberID {
+	all := []lease.MemberID{}
+	for i := range n {
+		all = append(all, lease.MemberID(fmt.Sprintf("h:%d", i+1)))
+	}
+	return all
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

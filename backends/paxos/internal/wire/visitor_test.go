@@ -1,0 +1,331 @@
+package wire_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+	"github.com/electkv/election/backends/paxos/internal/wire"
+	"github.com/electkv/election/internal/testenv"
+)
+
+// A visitor connects with a node and says what it likes.
+type visitor struct {
+	*testing.T
+	*tls.Conn
+}
+
+// visit connects with a member. The handshake may fail later: of a client it ends
+// before the server has looked at its certificate.
+func (c cluster) visit(member lease.MemberID, config *tls.Config) visitor {
+	c.Helper()
+	plain, err := net.DialTimeout("tcp", string(member), patience)
+	require.NoError(c, err)
+	c.Cleanup(func() { plain.Close() })
+	require.NoError(c, plain.SetDeadline(time.Now().Add(patience)))
+	config = config.Clone()
+	config.ServerName = "127.0.0.1"
+	return visitor{c.T, tls.Client(plain, config)}
+}
+
+func (v visitor) say(b []byte) {
+	v.Helper()
+	_, err := v.Write(b)
+	require.NoError(v, err)
+}
+
+// refused reads the reason for which the visitor is sent away.
+func (v visitor) refused() string {
+	v.Helper()
+	k, body, err := wire.ReadFrame(v, wire.MaxHello)
+	require.NoError(v, err)
+	require.Equal(v, wire.KindRefusal, k)
+	v.closed()
+	return string(body)
+}
+
+// closed waits for the end of the connection.
+func (v visitor) closed() {
+	v.Helper()
+	_, err := io.Copy(io.Discard, v)
+	var timeout net.Error
+	require.False(v, err != nil && errors.As(err, &timeout) && timeout.Timeout(), "the connection stays")
+}
+
+// welcome says hello and hears one.
+func (v visitor) welcome(hello []byte) {
+	v.Helper()
+	v.say(wire.Frame(wire.KindHello, hello))
+	k, body, err := wire.ReadFrame(v, wire.MaxHello)
+	require.NoError(v, err)
+	require.Equal(v, wire.KindHello, k, "%q", body)
+}
+
+func TestWhoDoesNotBelongHereIsRefusedAndToldWhy(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	node := c.start(c.config(c.members[1]))
+	require.Eventually(t, func() bool { ok, _ := node.connected(node.id); return ok }, patience, time.Millisecond)
+	first, self, last := c.members[0], c.members[1], c.members[2]
+	terms := c.config("").Terms
+	changed := func(change func(*lease.Terms)) lease.Terms {
+		t := terms
+		change(&t)
+		return t
+	}
+	for name, test := range map[string]struct {
+		hello []byte
+		want  string
+	}{
+		"another cluster": {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Cluster = "b" })), `its cluster is "b", and the other's "test"`},
+		"other members":   {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Members = t.Members[:2] })), "they must be the same, in any order"},
+		"other TTL":       {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.MaxTTL = time.Hour })), "its longest TTL is 1h0m0s, and the other's 1m0s"},
+		"other round":     {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Round = 2 * time.Second })), "its round limit is 2s, and the other's 1s"},
+		"other drift":     {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Drift = 1 })), "its drift is 1‰, and the other's 2‰"},
+		"no member":       {wire.Hello(1, "127.0.0.1:1", 1, terms), `it says that it is "127.0.0.1:1", which is no member`},
+		"our own id":      {wire.Hello(1, self, 1, terms), "and so does this process: it is started twice"},
+		"whom we call":    {wire.Hello(1, last, 1, terms), "it is this side that calls"},
+		"the future":      {wire.Hello(2, first, 1, terms), "it speaks version 2 of the protocol, and this one version 1"},
+		"the past":        {wire.Hello(0, first, 1, terms), "it speaks version 0 of the protocol"},
+		"cut short":       {wire.Hello(1, first, 1, terms)[:30], "its hello is malformed"},
+		"something after": {append(wire.Hello(1, first, 1, terms), 0), "its hello is malformed"},
+		"garbage":         {[]byte("GET / HTTP/1.1\r\n\r\n"), "it does not speak this protocol"},
+		"nothing":         {nil, "it does not speak this protocol"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := c.visit(self, c.authority.Config("127.0.0.1"))
+			v.say(wire.Frame(wire.KindHello, test.hello))
+			require.Contains(t, v.refused(), test.want)
+		})
+	}
+	t.Run("another host's certificate", func(t *testing.T) {
+		v := c.visit(self, c.authority.Config("127.0.0.2"))
+		v.say(wire.Frame(wire.KindHello, wire.Hello(1, first, 1, terms)))
+		require.Contains(t, v.refused(), "and its certificate does not")
+	})
+	t.Run("a message first", func(t *testing.T) {
+		v := c.visit(self, c.authority.Config("127.0.0.1"))
+		v.say(wire.Frame(wire.KindMessage, wire.Encode(lease.Query{Safe: "intruder"})))
+		require.Contains(t, v.refused(), "it does not speak this protocol")
+	})
+	t.Run("an endless hello", func(t *testing.T) {
+		v := c.visit(self, c.authority.Config("127.0.0.1"))
+		v.say([]byte{0xff, 0xff, 0xff, 0xff})
+		require.Contains(t, v.refused(), "a frame of 4294967295 bytes, where 1 to 16385 are right")
+	})
+	require.Empty(t, node.received)
+	node.complains("connection refused")
+}
+
+func TestWhoHasNoRightCertificateIsRefusedBeforeItIsHeard(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	called := c.start(c.config(c.members[1]))
+	stranger := testenv.NewAuthority(t)
+	for name, test := range map[string]struct {
+		config *tls.Config
+		want   string
+	}{
+		"none":                  {&tls.Config{}, "certificate required"},
+		"of another authority":  {&tls.Config{Certificates: []tls.Certificate{stranger.Certificate("127.0.0.1")}}, "unknown certificate authority"},
+		"for servers only":      {&tls.Config{Certificates: []tls.Certificate{c.authority.ServerOnly("127.0.0.1")}}, "bad certificate"},
+		"over an older version": {&tls.Config{Certificates: []tls.Certificate{c.authority.Certificate("127.0.0.1")}, MaxVersion: tls.VersionTLS12}, "protocol version not supported"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.config.RootCAs = c.authority.Pool()
+			// A client shows what it has, whomever the server trusts.
+			if len(test.config.Certificates) > 0 {
+				pair := test.config.Certificates[0]
+				test.config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+			}
+			v := c.visit(called.id, test.config)
+			err := v.Handshake()
+			if err == nil {
+				_, err = v.Read(make([]byte, 1))
+			}
+			require.ErrorContains(t, err, test.want)
+		})
+	}
+	require.Empty(t, called.received)
+}
+
+func TestAMemberCallsNobodyWhoseCertificateIsWrong(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	caller := c.start(c.config(c.members[0]))
+	for name, test := range map[string]struct {
+		config *tls.Config
+		want   string
+	}{
+		"another authority": {testenv.NewAuthority(t).Config("127.0.0.1"), "certificate signed by unknown authority"},
+		"another host":      {c.authority.Config("127.0.0.2"), "certificate is valid for 127.0.0.2, not 127.0.0.1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listener, err := tls.Listen("tcp", string(c.members[1]), test.config)
+			require.NoError(t, err)
+			defer listener.Close()
+			heard := make(chan error, 1)
+			go func() {
+				conn, err := listener.Accept()
+				if err == nil {
+					defer conn.Close()
+					_, err = conn.Read(make([]byte, 1))
+				}
+				heard <- err
+			}()
+			require.Error(t, <-heard, "it says nothing to such a peer")
+			require.Eventually(t, func() bool {
+				_, trouble := caller.connected(c.members[1])
+				return trouble != nil && strings.Contains(trouble.Error(), test.want)
+			}, patience, 10*time.Millisecond)
+		})
+	}
+}
+
+// visitAs is a visitor that has been let in as the first member.
+func (c cluster) visitAs(to lease.MemberID, incarnation uint64) visitor {
+	c.Helper()
+	v := c.visit(to, c.authority.Config("127.0.0.1"))
+	v.welcome(wire.Hello(1, c.members[0], incarnation, c.config("").Terms))
+	return v
+}
+
+func TestAPeerThatSpeaksWrongIsCutOffAndNothingElseHappens(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	node, other := c.start(c.config(c.members[1])), c.start(c.config(c.members[2]))
+	for name, say := range map[string][]byte{
+		"a frame too large":       {0x00, 0x20, 0x00, 0x00, byte(wire.KindMessage)},
+		"an empty frame":          {0, 0, 0, 0},
+		"an unknown kind":         wire.Frame(99, nil),
+		"a second hello":          wire.Frame(wire.KindHello, nil),
+		"no message":              wire.Frame(wire.KindMessage, nil),
+		"a malformed message":     wire.Frame(wire.KindMessage, []byte("Pxxx")),
+		"an unknown message":      wire.Frame(wire.KindMessage, []byte("zxxx")),
+		"a message and something": wire.Frame(wire.KindMessage, append(wire.Encode(lease.Query{Safe: "a"}), 1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := c.visitAs(node.id, 1)
+			v.say(say)
+			v.closed()
+		})
+	}
+	node.delivers(other, "still")
+}
+
+func TestASlowLorisIsShutOut(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	node := c.start(c.config(c.members[1]))
+	silent, err := net.Dial("tcp", string(node.id))
+	require.NoError(t, err)
+	defer silent.Close()
+	shy := c.visit(node.id, c.authority.Config("127.0.0.1"))
+	require.NoError(t, shy.Handshake())
+	slow := c.visitAs(node.id, 1)
+	slow.say(wire.Frame(wire.KindMessage, make([]byte, 100))[:50])
+	other := c.start(c.config(c.members[2]))
+	node.delivers(other, "meanwhile")
+	require.NoError(t, silent.SetDeadline(time.Now().Add(patience)))
+	_, err = silent.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	shy.closed()
+	slow.closed()
+}
+
+func TestManySilentVisitorsDoNotKeepAMemberOutForLong(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	called := c.start(c.config(c.members[1]))
+	for range 100 {
+		silent, err := net.Dial("tcp", string(called.id))
+		require.NoError(t, err)
+		defer silent.Close()
+	}
+	c.start(c.config(c.members[0])).delivers(called, "at last")
+}
+
+func TestAPeerThatReadsNothingIsDroppedAndHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	node, other := c.start(c.config(c.members[1])), c.start(c.config(c.members[2]))
+	v := c.visitAs(node.id, 1)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() { // it is alive, and only reads nothing
+		ticker := time.NewTicker(100 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-ticker.C:
+				if _, err := v.Write(wire.Frame(wire.KindAlive, nil)); err != nil {
+					return
+				}
+			}
+		}
+	}()
+	node.delivers(other, "before")
+	large := lease.Commit{State: lease.State{Value: strings.Repeat("x", 100_000)}}
+	begin := time.Now()
+	for range 1000 { // 100 MB, of which at most 4 wait
+		node.Send(c.members[0], large)
+	}
+	require.Less(t, time.Since(begin), patience, "a send does not wait")
+	node.complains("messages dropped")
+	node.delivers(other, "meanwhile")
+	node.loses(c.members[0])
+}
+
+func TestAnotherIncarnationWaitsForTheEndOfTheConnectedOne(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	node := c.start(c.config(c.members[1]))
+	old := c.visitAs(node.id, 1)
+	hello := func(incarnation uint64) []byte { return wire.Hello(1, c.members[0], incarnation, c.config("").Terms) }
+
+	second := c.visit(node.id, c.authority.Config("127.0.0.1"))
+	second.say(wire.Frame(wire.KindHello, hello(2)))
+	require.Contains(t, second.refused(), "is connected already, as another process: is it started twice?")
+
+	again := c.visitAs(node.id, 1) // the same process, which has lost its connection
+	old.closed()
+	again.Close()
+	require.Eventually(t, func() bool { ok, _ := node.connected(c.members[0]); return !ok }, patience, time.Millisecond)
+	c.visitAs(node.id, 2)
+}
+
+func TestAMemberCallsSeldomWhereItIsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	listener, err := net.Listen("tcp", string(c.members[1]))
+	require.NoError(t, err)
+	calls := make(chan struct{}, 1000)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Close()
+			calls <- struct{}{}
+		}
+	}()
+	node := c.start(c.config(c.members[0]))
+	require.Eventually(t, func() bool { return len(calls) > 0 }, patience, time.Millisecond)
+	time.Sleep(1500 * time.Millisecond)
+	listener.Close()
+	<-done
+	require.LessOrEqual(t, len(calls), 10, "pauses double from 50 ms to 1 s")
+	require.LessOrEqual(t, strings.Count(node.logged(), "\n"), 3)
+}
