@@ -45,7 +45,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"run --ttl 1y x -- true", 125, `elect: invalid argument "1y" for "--ttl" flag: time: unknown unit "y" in duration "1y"` + "\n"},
 		{"run --log-level loud x -- true", 125, `elect: --log-level "loud": use debug, info, warn or error` + "\n"},
 		{"run --store zk://h x -- true", 125, `elect: store zk:...: unknown scheme "zk"; ` + stores},
-		{"run --store redis://u:secret@h:x x -- true", 125, "elect: store redis:...: host 1 has a port that is not a number from 1 to 65535; use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters cacert cert key servername insecure-skip-verify master cluster sentinel-user prefix quarantine plain\n"},
+		{"run --store redis://u:secret@h:x x -- true", 125, "elect: store redis:...: host 1 has a port that is not a number from 1 to 65535; use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters cacert cert key servername insecure-skip-verify master cluster sentinel-user prefix quarantine plain expiry\n"},
 		{"run --store file:///proc/nothing x -- true", 125, ""},
 		{"run --store consul://127.0.0.1:1 --ttl 5s --grace 1s x -- true", 125, ""},
 		{"run --store etcd://127.0.0.1:1 --ttl 500ms --grace 10ms x -- true", 125, ""},

@@ -109,7 +109,9 @@ func (n redisName) recognise(at redisKey) (Lock, error) {
 	if v.ours {
 		v.name(&l)
 		v.matters(&l, n.store)
-		stripped(at, &l)
+		if !n.store.Observed { // where observers judge, no record has an expiry
+			stripped(at, &l)
+		}
 		return l, nil
 	}
 	return l, n.foreign(at, &l)

@@ -53,6 +53,9 @@ func TestOpenReturnsAStoreWithItsClient(t *testing.T) {
 		"consul://127.0.0.1:1":     func(s *storeurl.Store) bool { return s.Consul != nil },
 		"redis://127.0.0.1:1":      func(s *storeurl.Store) bool { return s.Redis != nil },
 		"redis://a,b?cluster=true": func(s *storeurl.Store) bool { return s.Redis != nil },
+
+		"redis://h?expiry=store":    func(s *storeurl.Store) bool { return s.Redis != nil && !s.Observed },
+		"redis://h?expiry=observer": func(s *storeurl.Store) bool { return s.Redis != nil && s.Observed },
 	} {
 		t.Run(raw, func(t *testing.T) {
 			a, err := storeurl.Parse(raw, nothing)
@@ -152,7 +155,7 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		tls      = "cacert cert key servername insecure-skip-verify"
 		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls + " layout suffix plain"
 		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl plain"
-		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine plain"
+		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine plain expiry"
 		file     = "use file:///directory"
 		portText = "has a port that is not a number from 1 to 65535"
 	)
@@ -207,6 +210,9 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		"redis://a?cluster=true&master=m":  "store redis:...: cluster and master exclude each other; " + redis,
 		"redis://a/1?cluster=true":         "store redis:...: a cluster has no database but 0; " + redis,
 		"redis://a?cluster=perhaps":        `store redis:...: parameter "cluster" is neither true nor false; ` + redis,
+		"redis://h?expiry=never":           `store redis:...: parameter "expiry" is neither store nor observer; ` + redis,
+
+		"redis://h?expiry=observer&plain=true": "store redis:...: expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges; " + redis,
 	} {
 		t.Run(raw, func(t *testing.T) {
 			_, err := storeurl.Parse(raw, nothing)
