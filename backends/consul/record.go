@@ -100,7 +100,15 @@ func (s *Store) look(ctx context.Context, key string) (entry, error) {
 		return s.lookAtBoth(key, query)
 	}
 	pair, _, err := s.client.KV().Get(key, query)
-	return decode(pair), err
+	return s.decode(pair), err
+}
+
+// decode returns what pair holds where no companion belongs to it.
+func (s *Store) decode(pair *api.KVPair) entry {
+	if s.observed {
+		return decodeObserved(pair)
+	}
+	return decode(pair)
 }
 
 // find reads the key and returns [kv.ErrStale] if it does not hold rec, perhaps

@@ -54,8 +54,9 @@ type Options struct {
 // Store is a [kv.Store] in Consul. Use [New] to make one. It keeps no state of
 // its own: any number of them may share a client, and the safes.
 type Store struct {
-	client *api.Client
-	opts   Options
+	client   *api.Client
+	opts     Options
+	observed bool // what it reads and writes are the cells of a register
 }
 
 var _ kv.Store = (*Store)(nil)

@@ -127,3 +127,8 @@ func (r *refusal) lockDelay() bool {
 	}
 	return false
 }
+
+// onlyFirst reports whether it was the first operation alone that was refused.
+func (r *refusal) onlyFirst() bool {
+	return !slices.ContainsFunc(r.reasons, func(e *api.TxnError) bool { return e.OpIndex != 0 })
+}

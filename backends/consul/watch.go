@@ -68,7 +68,7 @@ func (s *Store) await(ctx context.Context, key string, index uint64, wait time.D
 	defer cancel()
 	query := &api.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: wait}
 	pair, meta, err := s.client.KV().Get(key, query.WithContext(bounded))
-	now := decode(pair)
+	now := s.decode(pair)
 	if err == nil && s.opts.Plain {
 		now, err = s.look(bounded, key)
 	}

@@ -21,8 +21,11 @@ const longestText = 1 << 20
 func (sf safe) decode(pair *mvccpb.KeyValue, l line) kv.Record {
 	key, lease := string(pair.Key), leaseName(clientv3.LeaseID(pair.Lease))
 	rec := kv.Decode(string(pair.Value))
-	if sf.plain {
+	switch {
+	case sf.plain:
 		rec = accompanied(pair, l.companions[sf.companion(key)])
+	case sf.observed:
+		rec = observed(pair)
 	}
 	if key != sf.key(lease) {
 		rec = foreign(pair)
@@ -30,7 +33,7 @@ func (sf safe) decode(pair *mvccpb.KeyValue, l line) kv.Record {
 	if sf.lined() {
 		rec.Token = uint64(pair.CreateRevision)
 	}
-	rec.Lease, rec.Permanent = lease, pair.Lease == 0
+	rec.Lease, rec.Permanent = lease, pair.Lease == 0 && (rec.Foreign || !sf.observed)
 	return stored(rec, pair.ModRevision)
 }
 
@@ -47,6 +50,15 @@ func accompanied(pair, companion *mvccpb.KeyValue) kv.Record {
 	}
 	rec.Value = string(pair.Value)
 	return rec
+}
+
+// observed returns the record of which observers judge whether it has expired. What
+// has a lease is none: etcd would end it by a judgement of its own.
+func observed(pair *mvccpb.KeyValue) kv.Record {
+	if pair.Lease != 0 {
+		return foreign(pair)
+	}
+	return kv.DecodeObserved(string(pair.Value))
 }
 
 func foreign(pair *mvccpb.KeyValue) kv.Record {
@@ -74,6 +86,9 @@ func (sf safe) encode(rec kv.Record) string {
 	}
 	if sf.plain {
 		rec.Value = ""
+	}
+	if sf.observed {
+		return kv.EncodeObserved(rec)
 	}
 	return kv.Encode(rec)
 }

@@ -21,6 +21,7 @@ type safe struct {
 	base       string // the prefix and the name
 	start, end string // end is empty if start is the only key
 	plain      bool   // values stand alone, and records at companions
+	observed   bool   // no record has a lease: observers judge its expiry
 }
 
 // lined reports whether there can be more than one key.

@@ -43,8 +43,9 @@ type Options struct {
 // to make one. It keeps no state of its own: any number of them may share the
 // client and the safes.
 type Store struct {
-	client *clientv3.Client
-	opts   Options
+	client   *clientv3.Client
+	opts     Options
+	observed bool // what it reads and writes are the cells of a register
 }
 
 var _ kv.Queue = (*Store)(nil)
