@@ -20,6 +20,9 @@ func (o *Operation) decide(now time.Duration, v view) Output {
 		}
 		return o.settle(now, v, Written, done)
 	}
+	if len(o.mine) > 0 && v.state.forgot(o.mine[0].ballot.Counter) {
+		return o.end(Unclear, State{}, sight(v))
+	}
 	next, refused := o.change.apply(v, o.ballot)
 	if refused != None {
 		// An earlier attempt's proposal may lie with a member that is silent now. It
@@ -64,7 +67,7 @@ func (o *Operation) settle(now time.Duration, v view, verdict Verdict, done Stat
 func (o *Operation) propose(now time.Duration, v view, next State, life time.Duration, verdict Verdict, done State) Output {
 	o.phase, o.verdict, o.done = proposing, verdict, done
 	o.proposed = Propose{Safe: o.safe, Ballot: o.ballot, Replaces: v.lease(), State: next, Life: life}
-	o.again = now + o.p.Terms.Round/4
+	o.again = now + o.p.Terms.Round/2
 	out := o.waiting()
 	for _, voice := range o.voices {
 		if voice.promised && !voice.refused {

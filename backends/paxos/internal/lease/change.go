@@ -1,6 +1,10 @@
 package lease
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // A Kind says what an operation does.
 type Kind uint8
@@ -87,24 +91,29 @@ func (c Change) sign(ballot Ballot) State {
 	return State{Tenure: ballot, Signature: c.Signature, Value: c.Value, Note: c.Note, TTL: c.TTL, Revision: ballot.Counter}
 }
 
+// MaxReceipts is how many receipts a state has at most. Members need one each; there
+// may be any number of clients.
+const MaxReceipts = MaxMembers
+
 // receipted returns next with the receipts of what it replaces and one more, by
 // which its operation recognizes its own work.
 func receipted(next, replaced State, own Receipt) State {
-	next.Receipts = nil
-	added := false
-	for _, r := range replaced.Receipts {
-		if !added && own.Member <= r.Member {
-			next.Receipts = append(next.Receipts, own)
-			added = true
-		}
-		if r.Member != own.Member {
-			next.Receipts = append(next.Receipts, r)
-		}
+	kept := slices.DeleteFunc(slices.Clone(replaced.Receipts), func(r Receipt) bool { return r.Member == own.Member })
+	kept = append(kept, own)
+	if len(kept) > MaxReceipts {
+		oldest := slices.MinFunc(kept, func(a, b Receipt) int { return cmp.Compare(a.Counter, b.Counter) })
+		kept = slices.DeleteFunc(kept, func(r Receipt) bool { return r == oldest })
 	}
-	if !added {
-		next.Receipts = append(next.Receipts, own)
-	}
+	slices.SortFunc(kept, func(a, b Receipt) int { return cmp.Compare(a.Member, b.Member) })
+	next.Receipts = kept
 	return next
+}
+
+// forgot reports whether the state may have lost a receipt of a ballot with that
+// counter, for want of room.
+func (s State) forgot(counter uint64) bool {
+	return len(s.Receipts) >= MaxReceipts &&
+		!slices.ContainsFunc(s.Receipts, func(r Receipt) bool { return r.Counter <= counter })
 }
 
 // receipt returns the receipt of an operation, if the state has one.

@@ -126,9 +126,19 @@ func (o *Operation) Begin(now time.Duration, counter uint64) Output {
 	return o.prepare(now, counter)
 }
 
-// Serves reports whether a message that came in answers this operation's present
-// attempt.
-func (o *Operation) Serves(b Ballot) bool { return o.phase < resting && b == o.ballot }
+// Ballot returns the ballot of the present attempt, or question.
+func (o *Operation) Ballot() Ballot { return o.ballot }
+
+// Heard returns how many members have answered the present attempt.
+func (o *Operation) Heard() int {
+	n := 0
+	for _, v := range o.voices {
+		if v.promised || v.refused {
+			n++
+		}
+	}
+	return n
+}
 
 // Seen returns the highest counter that the operation has heard of.
 func (o *Operation) Seen() uint64 { return o.after }
@@ -168,7 +178,7 @@ func (o *Operation) toSilent(now time.Duration) Output {
 			out.send(v.member, o.proposal(v))
 		}
 	}
-	o.again = now + o.p.Terms.Round/4
+	o.again = now + o.p.Terms.Round/2
 	out.Wake = min(o.again, o.sent+o.p.Terms.Round)
 	return out
 }

@@ -1,0 +1,135 @@
+package paxoskv
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+	"github.com/electkv/election/backends/paxos/internal/wire"
+)
+
+// Options say who the members are. All of them must agree on Peers, Cluster, MaxTTL,
+// Round and Drift: a member with others is refused.
+type Options struct {
+	// ID is this member's address, host:port, as Peers or the other members have
+	// it. Empty makes a client: it can do all that a member can, and has no vote.
+	ID string
+
+	// Peers are the addresses of all members; a member may leave out its own. Three
+	// go on when one is gone, five when two are. Required.
+	Peers []string
+
+	// Cluster is a name that no other cluster of the same network has. Required.
+	Cluster string
+
+	// TLS has the certificate of this member, its key, and in RootCAs the authority
+	// that signed those of all members. A member's certificate is for the host in
+	// its ID, for clients and servers. Required: there is no way without.
+	TLS *tls.Config
+
+	// Listen is the address to listen at, if it is not the ID.
+	Listen string
+
+	// Dir is a folder of this member's own, on a disk. It keeps which tokens were
+	// given out, so that they grow even if all members are restarted at once with
+	// wrong clocks. Without one they are seeded with the wall clock; exclusion
+	// depends on neither.
+	Dir string
+
+	// Founding says that this member has never run before, so that it need not wait
+	// in quarantine when it starts. It needs a Dir, which must not exist or be empty;
+	// with a Dir that has been used it means nothing. It must not be set for a
+	// member whose Dir was lost.
+	Founding bool
+
+	// MaxTTL is the longest TTL that is to be had. A member that has started takes
+	// no part for a little longer than that. Default: 1 minute.
+	MaxTTL time.Duration
+
+	// Round is how long one attempt may take, message and answer twice. Default:
+	// 1 s.
+	Round time.Duration
+
+	// Drift is by how much a member's clock may run fast or slow, in thousandths.
+	// Default: 5. At most 100.
+	Drift int
+
+	// Backstop is the longest time between two looks of a watch at a safe that
+	// nothing seems to happen to. It bounds how late a watch sees what it was told
+	// while it was cut off. Default: 5 s; 1 s for clients, whom nobody tells.
+	Backstop time.Duration
+
+	// Logger gets what is wrong between the members. Default: silence.
+	Logger *slog.Logger
+
+	// Clock reads two clocks of this host: one that nobody sets, and one that also
+	// goes on while the host sleeps. Default: the host's.
+	Clock func() (mono, boot time.Duration)
+}
+
+const (
+	defaultMaxTTL = time.Minute
+	defaultRound  = time.Second
+	defaultDrift  = 5
+)
+
+// defaults returns the options with what was left out.
+func (o Options) defaults() Options {
+	if o.MaxTTL == 0 {
+		o.MaxTTL = defaultMaxTTL
+	}
+	if o.Round == 0 {
+		o.Round = min(defaultRound, o.MaxTTL)
+	}
+	if o.Drift == 0 {
+		o.Drift = defaultDrift
+	}
+	if o.Backstop == 0 {
+		o.Backstop = 5 * time.Second
+		if o.ID == "" {
+			o.Backstop = time.Second
+		}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// terms returns what all members must agree on.
+func (o Options) terms() (lease.Terms, error) {
+	all := append([]string{}, o.Peers...)
+	if o.ID != "" && !listed(o.Peers, o.ID) {
+		all = append(all, o.ID)
+	}
+	members, err := wire.Members(all)
+	if err != nil {
+		return lease.Terms{}, fmt.Errorf("paxoskv: %w", err)
+	}
+	t := lease.Terms{Cluster: o.Cluster, Members: members, MaxTTL: o.MaxTTL, Round: o.Round, Drift: o.Drift}
+	if err := t.Check(); err != nil {
+		return lease.Terms{}, fmt.Errorf("paxoskv: %w", err)
+	}
+	switch {
+	case o.Backstop < 0:
+		return lease.Terms{}, fmt.Errorf("paxoskv: backstop %v: want a positive duration", o.Backstop)
+	case o.ID == "" && (o.Dir != "" || o.Listen != ""):
+		return lease.Terms{}, errors.New("paxoskv: a client, without an ID, has neither a Dir nor an address to Listen at")
+	case o.Founding && o.Dir == "":
+		return lease.Terms{}, errors.New("paxoskv: Founding needs a Dir, which tells the next start that this one was")
+	}
+	return t, nil
+}
+
+// listed reports whether the peers have an address, in whatever form.
+func listed(peers []string, id string) bool {
+	own, err := wire.Member(id)
+	return err == nil && slices.ContainsFunc(peers, func(peer string) bool {
+		other, err := wire.Member(peer)
+		return err == nil && other == own
+	})
+}

@@ -1,0 +1,79 @@
+package paxoskv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// promises keep on disk which counters a member may have promised, so that it
+// promises no lower one after a restart, and tokens grow.
+type promises struct {
+	path string
+	// kept is what the file says: nothing above it was ever promised. It is some
+	// seconds ahead of the counters in use, which follow the wall clock, so that the
+	// disk is written every few seconds at most.
+	kept uint64
+}
+
+const (
+	promisesFile = "promised"
+	magic        = "elp1"
+	ahead        = 10_000
+)
+
+// openPromises reads a member's file. It says whether the folder had one.
+func openPromises(dir string) (p *promises, used bool, err error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, false, err
+	}
+	p = &promises{path: filepath.Join(dir, promisesFile)}
+	text, err := os.ReadFile(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if len(text) != 16 || string(text[:4]) != magic || crc32.ChecksumIEEE(text[8:]) != binary.BigEndian.Uint32(text[4:]) {
+		return nil, false, fmt.Errorf("%s is damaged: take it away, and tokens may grow no more if all other members lose theirs", p.path)
+	}
+	p.kept = binary.BigEndian.Uint64(text[8:])
+	return p, true, nil
+}
+
+// keep makes sure that the file has the counter, or more, before it returns.
+func (p *promises) keep(counter uint64) error {
+	if counter <= p.kept {
+		return nil
+	}
+	next := counter + ahead
+	text := binary.BigEndian.AppendUint64([]byte(magic+"    "), next)
+	binary.BigEndian.PutUint32(text[4:], crc32.ChecksumIEEE(text[8:]))
+	if err := replace(p.path, text); err != nil {
+		return err
+	}
+	p.kept = next
+	return nil
+}
+
+// replace puts text into a file so that either it or what was there before is there
+// after a loss of power.
+func replace(path string, text []byte) error {
+	f, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(path))
+}

@@ -1,0 +1,246 @@
+package paxoskv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
+	"github.com/electkv/election/backends/paxos/internal/wire"
+	"github.com/electkv/election/kv"
+)
+
+// Store is a [kv.Store] that its members keep among themselves. Use [New] to make
+// one, and Close to end it.
+type Store struct {
+	terms     lease.Terms
+	proposer  lease.Proposer
+	transport lease.Transport
+	clock     *clock
+	backstop  time.Duration
+	log       *slog.Logger
+	opens     time.Duration // when the acceptor does, by the slow clock
+
+	granting sync.Mutex
+	acceptor *lease.Acceptor // nil of a client
+	promises *promises       // nil without a Dir
+	forgets  time.Duration
+
+	calls  calls
+	turns  turns
+	scenes scenes
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+var (
+	_ kv.Store = (*Store)(nil)
+
+	errClosed = errors.New("the store was closed")
+)
+
+// New starts this process's part in the cluster: it listens, connects with the other
+// members, and grants them leases once it has been in quarantine. It does not wait
+// for any of that: operations do, as long as their contexts let them.
+//
+// The store has goroutines and connections of its own until Close.
+func New(opts Options) (*Store, error) {
+	opts = opts.defaults()
+	terms, err := opts.terms()
+	if err != nil {
+		return nil, err
+	}
+	incarnation := rand.Uint64()
+	self := wire.ClientID(incarnation)
+	config := wire.Config{Terms: terms, Listen: opts.Listen, Incarnation: incarnation, TLS: opts.TLS, Logger: opts.Logger}
+	if opts.ID != "" {
+		if self, err = wire.Member(opts.ID); err != nil {
+			return nil, fmt.Errorf("paxoskv: %w", err)
+		}
+		config.Self = self
+	}
+	node, err := wire.New(config)
+	if err != nil {
+		return nil, err
+	}
+	return start(opts, terms, lease.Proposer{Terms: terms, Self: self, Incarnation: incarnation}, node)
+}
+
+// start begins to listen. The options are complete.
+func start(opts Options, terms lease.Terms, proposer lease.Proposer, transport lease.Transport) (*Store, error) {
+	s := &Store{
+		terms: terms, proposer: proposer, transport: transport,
+		clock: newClock(opts.Clock), backstop: opts.Backstop, log: opts.Logger,
+		calls:  calls{boxes: map[uint64]chan<- arrival{}},
+		turns:  turns{taken: map[string]*turn{}},
+		scenes: scenes{on: map[string]*scene{}},
+		closed: make(chan struct{}),
+	}
+	if opts.ID != "" {
+		if err := s.enter(opts); err != nil {
+			return nil, fmt.Errorf("paxoskv: %w", err)
+		}
+	}
+	if err := transport.Listen(s.deliver); err != nil {
+		return nil, errors.Join(err, transport.Close())
+	}
+	return s, nil
+}
+
+// enter makes the acceptor. One that may have been here before begins with a
+// quarantine.
+func (s *Store) enter(opts Options) error {
+	_, slow := s.clock.now()
+	s.opens, s.forgets = slow+s.terms.Quarantine(), slow+s.terms.Quarantine()
+	floor := uint64(0)
+	if opts.Dir != "" {
+		p, used, err := openPromises(opts.Dir)
+		if err != nil {
+			return err
+		}
+		if opts.Founding && !used {
+			s.opens = slow
+		}
+		if err := p.keep(p.kept + 1); err != nil { // the next start knows of this one
+			return err
+		}
+		s.promises, floor = p, p.kept
+	}
+	s.acceptor = lease.NewAcceptor(s.terms, s.proposer.Incarnation, s.opens, floor)
+	return nil
+}
+
+// Close ends this process's part in the cluster and waits for everything that it
+// started. Operations and watches under way return an error. Records stay with the
+// other members until they expire: resign first.
+func (s *Store) Close() error {
+	s.closing.Do(func() { close(s.closed) })
+	return s.transport.Close()
+}
+
+// Quarantined says for how much longer this member grants nothing, since it was
+// started.
+func (s *Store) Quarantined() time.Duration {
+	_, slow := s.clock.now()
+	return max(0, s.opens-slow)
+}
+
+// Create implements [kv.Store].
+func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	change := lease.Change{Kind: lease.Create, Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: rec.TTL}
+	if err := s.check(name, change); err != nil {
+		return kv.Record{}, err
+	}
+	return s.write(ctx, name, change)
+}
+
+// Swap implements [kv.Store].
+func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	if err := checkOwn(name, old); err != nil {
+		return kv.Record{}, err
+	}
+	if next.Foreign {
+		return kv.Record{}, fmt.Errorf("paxoskv: %q: nothing is handed over to a foreign record: %w", name, kv.ErrInvalid)
+	}
+	change := lease.Change{
+		Kind: lease.HandOver, OldSignature: old.Signature, OldToken: old.Token, OldRevision: old.Revision,
+		Signature: next.Signature, Value: next.Value, Note: next.Note, TTL: next.TTL,
+	}
+	if next.Signature == old.Signature {
+		change.Kind, change.TTL = lease.Publish, s.terms.MaxTTL // for check; it is not looked at
+	}
+	if err := s.check(name, change); err != nil {
+		return kv.Record{}, err
+	}
+	return s.write(ctx, name, change)
+}
+
+// Refresh implements [kv.Store].
+func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if err := checkOwn(name, rec); err != nil {
+		return kv.Record{}, err
+	}
+	return s.write(ctx, name, lease.Change{Kind: lease.Refresh, OldSignature: rec.Signature, OldToken: rec.Token})
+}
+
+// Delete implements [kv.Store].
+func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
+	if err := checkOwn(name, rec); err != nil {
+		return err
+	}
+	_, err := s.write(ctx, name, lease.Change{Kind: lease.Delete, OldSignature: rec.Signature, OldToken: rec.Token})
+	return err
+}
+
+// Get implements [kv.Store].
+func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
+	if err := checkName(name); err != nil {
+		return kv.Record{}, err
+	}
+	sight, err := s.look(ctx, name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	rec, err := reported(sight)
+	if err != nil {
+		return rec, fmt.Errorf("paxoskv: %q: %w", short(name), err)
+	}
+	return rec, nil
+}
+
+// look returns what a majority says that a safe holds.
+func (s *Store) look(ctx context.Context, name string) (lease.Sight, error) {
+	if ctx.Err() != nil {
+		return lease.Sight{}, context.Cause(ctx)
+	}
+	res, err := s.carryOut(ctx, name, lease.Change{Kind: lease.Read})
+	if err != nil {
+		return lease.Sight{}, fmt.Errorf("paxoskv: %q: %w", short(name), err)
+	}
+	return res.Sight, nil
+}
+
+// write carries out a change. A member's changes of one safe follow one another.
+func (s *Store) write(ctx context.Context, name string, change lease.Change) (kv.Record, error) {
+	if ctx.Err() != nil {
+		return kv.Record{}, context.Cause(ctx)
+	}
+	done, err := s.turns.take(ctx, name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	defer done()
+	res, err := s.carryOut(ctx, name, change)
+	if err == nil {
+		err = outcome(res.Verdict)
+	}
+	if err != nil {
+		return kv.Record{}, fmt.Errorf("paxoskv: %q: %w", short(name), err)
+	}
+	return record(res.State), nil
+}
+
+func outcome(v lease.Verdict) error {
+	switch v {
+	case lease.Written:
+		return nil
+	case lease.Held:
+		return kv.ErrHeld
+	case lease.Stale:
+		return kv.ErrStale
+	}
+	return errors.New("the members disagreed for too long to say whether it was done")
+}
+
+// Lifetime implements [kv.Store].
+func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
+	if err := s.checkTTL(ttl); err != nil {
+		return kv.Lifetime{}, fmt.Errorf("paxoskv: %w", err)
+	}
+	return kv.Lifetime{Min: ttl, Max: s.terms.Life(ttl) + (2*lease.MaxRescues+1)*s.terms.Round}, nil
+}
