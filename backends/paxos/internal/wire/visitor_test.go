@@ -189,6 +189,73 @@ func TestAMemberCallsNobodyWhoseCertificateIsWrong(t *testing.T) {
 	}
 }
 
+// answer lets somebody answer at an address who says this hello.
+func (c cluster) answer(addr lease.MemberID, hello []byte) {
+	c.Helper()
+	config := c.authority.Config("127.0.0.1")
+	listener, err := tls.Listen("tcp", string(addr), config)
+	require.NoError(c, err)
+	done := make(chan struct{})
+	c.Cleanup(func() { listener.Close(); <-done })
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.SetDeadline(time.Now().Add(patience))
+			if _, _, err = wire.ReadFrame(conn, wire.MaxHello); err == nil {
+				_, err = conn.Write(wire.Frame(wire.KindHello, hello))
+			}
+			if err == nil {
+				_, _ = io.Copy(io.Discard, conn) // until it is left
+			}
+			conn.Close()
+		}
+	}()
+}
+
+func TestAMemberLeavesWhomItShouldNotHaveReached(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		at    int
+		hello func(c cluster) []byte
+		want  string
+	}{
+		"another cluster":       {1, func(c cluster) []byte { return wire.Hello(1, c.members[1], 1, lease.Terms{Cluster: "b"}) }, "its cluster is"},
+		"another member":        {1, func(c cluster) []byte { return wire.Hello(1, c.members[0], 1, c.config("").Terms) }, "its address leads elsewhere"},
+		"a client":              {1, func(c cluster) []byte { return wire.Hello(1, "", 1, c.config("").Terms) }, "its address leads elsewhere"},
+		"the future":            {1, func(c cluster) []byte { return wire.Hello(2, c.members[1], 1, c.config("").Terms) }, "it speaks version 2"},
+		"another one as itself": {0, func(c cluster) []byte { return wire.Hello(1, c.members[0], 1, c.config("").Terms) }, "it is started twice, and this one keeps out"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 2)
+			c.answer(c.members[test.at], test.hello(c))
+			config := c.config(c.members[0])
+			config.Listen = testenv.FreeAddr(t)
+			if test.at > 0 {
+				config.Listen = ""
+			}
+			c.start(config).complains(test.want)
+		})
+	}
+}
+
+func TestWhoHasNotMetItselfLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	c.start(c.config(c.members[1]))
+	config := c.config(c.members[1])
+	config.Listen = testenv.FreeAddr(t)
+	second := c.start(config)
+	v := c.visit(lease.MemberID(config.Listen), c.authority.Config("127.0.0.1"))
+	v.say(wire.Frame(wire.KindHello, wire.Hello(1, c.members[0], 1, c.config("").Terms)))
+	require.Contains(t, v.refused(), "this member has not yet reached itself at its own address")
+	require.Empty(t, second.received)
+}
+
 // visitAs is a visitor that has been let in as the first member.
 func (c cluster) visitAs(to lease.MemberID, incarnation uint64) visitor {
 	c.Helper()
