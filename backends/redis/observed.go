@@ -2,6 +2,7 @@ package rediskv
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -9,9 +10,27 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Observed is a [kv.Store] in Redis in which no clock of a server's ends a record:
-// its observers do, by clocks of their own. See "Expiry judged by observers" in the
-// package documentation. Use [NewObserved] to make one.
+// ObservedOptions change how an [Observed] keeps its safes. The zero value is a good
+// choice. All candidates of an election use the same Prefix and Quarantine, and all
+// of them an Observed.
+type ObservedOptions struct {
+	// Prefix and Backstop are those of [Options]. A watch looks after half the TTL
+	// of a record at the latest.
+	Prefix   string
+	Backstop time.Duration
+
+	// Quarantine is that of [Options], but that candidates measure it, each by its
+	// own clock: what has waited for so long opens the safes to all.
+	Quarantine time.Duration
+}
+
+// An Observed is a [kv.Store] in Redis whose records have no expiry: their observers
+// judge when they are over, by clocks of their own. Use [NewObserved] to make one.
+// The package documentation says when to choose it.
+//
+// It remembers since when it has seen which record, in memory. Any number of them
+// may share the client and the safes, but to share one Observed within a process
+// spares what each of them has to see for itself.
 type Observed struct {
 	*observer.Store
 	register *register
@@ -19,12 +38,14 @@ type Observed struct {
 
 var _ kv.Store = (*Observed)(nil)
 
-// NewObserved returns a store that uses the client as one of [New] does. The opts
-// may be nil; plain values are refused. All candidates of an election have to use
-// it: to those of a [Store] its records are somebody else's locks, as theirs are to
-// it.
-func NewObserved(client redis.UniversalClient, opts *Options) *Observed {
-	r := newRegister(client, opts)
+// NewObserved returns a store that uses the client as that of [New] does. The opts
+// may be nil.
+func NewObserved(client redis.UniversalClient, opts *ObservedOptions) *Observed {
+	var o Options
+	if opts != nil {
+		o = Options{Prefix: opts.Prefix, Backstop: opts.Backstop, Quarantine: opts.Quarantine}
+	}
+	r := newRegister(client, &o)
 	return &Observed{Store: observer.New(r, nil), register: r}
 }
 

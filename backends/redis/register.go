@@ -26,9 +26,6 @@ var _ observer.Register = (*register)(nil)
 func newRegister(client redis.UniversalClient, opts *Options) *register {
 	s := New(client, opts)
 	s.observed = true
-	if s.plain && s.unfit == nil {
-		s.unfit = fmt.Errorf("rediskv: a record with a plain value ends with its keys' expiry, which the server judges; want values that are not plain where observers judge: %w", kv.ErrInvalid)
-	}
 	return &register{s: s, strangers: newStrangers(time.Duration(s.quarantine) * time.Millisecond)}
 }
 

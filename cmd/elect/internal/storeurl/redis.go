@@ -15,7 +15,7 @@ import (
 
 // redisParams are the URL parameters of Redis besides TLS.
 func redisParams() []string {
-	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine", "plain", expiryParam}
+	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine", "plain"}
 }
 
 func parseRedis(l *location) (func() (*Store, error), error) {
@@ -73,24 +73,13 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	observed, err := l.observed()
-	if err != nil {
-		return nil, err
-	}
-	if observed && plain {
-		return nil, errors.New("expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges")
-	}
 	prefix := l.query.Get("prefix")
 	return func() (*Store, error) {
 		client := redis.NewUniversalClient(options)
 		with := func(plain bool, _ etcdkv.Layout) kv.Store {
-			options := &rediskv.Options{Prefix: prefix, Quarantine: quarantine, Plain: plain}
-			if observed {
-				return rediskv.NewObserved(client, options)
-			}
-			return rediskv.New(client, options)
+			return rediskv.New(client, &rediskv.Options{Prefix: prefix, Quarantine: quarantine, Plain: plain})
 		}
-		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Observed: observed, Plain: plain, with: with}, nil
+		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Plain: plain, with: with}, nil
 	}, nil
 }
 
