@@ -3,7 +3,9 @@ package rediskv_test
 import (
 	"testing"
 
-	"github.com/electkv/election/backends/redis"
+	"github.com/redis/go-redis/v9"
+
+	rediskv "github.com/electkv/election/backends/redis"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
@@ -27,12 +29,24 @@ func TestWithPlainValuesAClusterKeepsTheContract(t *testing.T) {
 	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix, Plain: true}, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
 }
 
+func TestWhereObserversJudgeASingleServerKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, backendOf(t, observed, testenv.Redis(t)))
+}
+
+// observed returns a store whose observers judge expiry.
+func observed(c redis.UniversalClient) kv.Store {
+	return rediskv.NewObserved(c, &rediskv.ObservedOptions{Prefix: prefix})
+}
+
 // backend is a server, or a cluster of several.
 func backend(t *testing.T, opts *rediskv.Options, addrs ...string) kvtest.Backend {
+	return backendOf(t, func(c redis.UniversalClient) kv.Store { return rediskv.New(c, opts) }, addrs...)
+}
+
+// backendOf is the same with whatever store is made of a client.
+func backendOf(t *testing.T, store func(redis.UniversalClient) kv.Store, addrs ...string) kvtest.Backend {
 	var sent requests
-	others := operator{dial(t, addrs...), opts.Prefix}
-	store := func(t testing.TB) kv.Store {
-		return rediskv.New(sent.count(dial(t, addrs...)), opts)
-	}
-	return kvtest.Backend{Open: store, Put: others.put, Remove: others.remove, Requests: sent.Load}
+	others := operator{dial(t, addrs...), prefix}
+	open := func(t testing.TB) kv.Store { return store(sent.count(dial(t, addrs...))) }
+	return kvtest.Backend{Open: open, Put: others.put, Remove: others.remove, Requests: sent.Load}
 }

@@ -15,7 +15,7 @@ import (
 
 // redisParams are the URL parameters of Redis besides TLS.
 func redisParams() []string {
-	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine", "plain"}
+	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine", "plain", expiryParam}
 }
 
 func parseRedis(l *location) (func() (*Store, error), error) {
@@ -73,13 +73,23 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
+	observed, err := l.observed()
+	if err != nil {
+		return nil, err
+	}
+	if observed && plain {
+		return nil, errors.New("expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges")
+	}
 	prefix := l.query.Get("prefix")
 	return func() (*Store, error) {
 		client := redis.NewUniversalClient(options)
 		with := func(plain bool, _ etcdkv.Layout) kv.Store {
+			if observed && !plain {
+				return rediskv.NewObserved(client, &rediskv.ObservedOptions{Prefix: prefix, Quarantine: quarantine})
+			}
 			return rediskv.New(client, &rediskv.Options{Prefix: prefix, Quarantine: quarantine, Plain: plain})
 		}
-		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Plain: plain, with: with}, nil
+		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Observed: observed, Plain: plain, with: with}, nil
 	}, nil
 }
 
