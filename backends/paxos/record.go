@@ -95,5 +95,12 @@ func (s *Store) gaveUp(why error, op *lease.Operation) error {
 	if d := s.Quarantined(); d > 0 {
 		text = fmt.Sprintf("; this one is in quarantine for %v more", d.Round(time.Millisecond))
 	}
+	if op.Heard() < s.terms.Majority() {
+		for _, m := range s.Status().Members {
+			if m.Trouble != nil {
+				text += fmt.Sprintf("; %s: %v", m.ID, m.Trouble)
+			}
+		}
+	}
 	return fmt.Errorf("%d of %d members answered at last, where %d must%s: %w", op.Heard(), len(s.terms.Members), s.terms.Majority(), text, why)
 }

@@ -1,0 +1,69 @@
+package paxoskv
+
+import (
+	"time"
+
+	"github.com/electkv/election/backends/paxos/internal/wire"
+)
+
+// A Status is how a member or client sees its cluster.
+type Status struct {
+	// Members are all of them, this one included.
+	Members []Member
+	// Majority is how many decide.
+	Majority int
+	// Quarantine is for how much longer this member grants nothing, since it was
+	// started. Zero of a client.
+	Quarantine time.Duration
+	// QuarantineAfterStart is for how long a member that has started grants nothing.
+	QuarantineAfterStart time.Duration
+	// Client is set of what is no member.
+	Client bool
+	// Durable is set if this member keeps on disk which tokens were given out.
+	Durable bool
+	// MaxTTL, Round and Drift are what the members agree on.
+	MaxTTL, Round time.Duration
+	Drift         int
+}
+
+// A Member is one of a cluster.
+type Member struct {
+	ID string
+	// Connected is set if messages reach the member, as far as is known.
+	Connected bool
+	// Trouble says why it is not connected, nil if it is.
+	Trouble error
+}
+
+// Connected is how many members messages reach.
+func (s Status) Connected() int {
+	n := 0
+	for _, m := range s.Members {
+		if m.Connected {
+			n++
+		}
+	}
+	return n
+}
+
+// Status says how this process sees the cluster at the moment. It asks nobody.
+func (s *Store) Status() Status {
+	st := Status{
+		Majority: s.terms.Majority(), QuarantineAfterStart: s.terms.Quarantine(),
+		Client: s.acceptor == nil, Durable: s.promises != nil,
+		MaxTTL: s.terms.MaxTTL, Round: s.terms.Round, Drift: s.terms.Drift,
+	}
+	if !st.Client {
+		st.Quarantine = s.Quarantined()
+	}
+	if node, ok := s.transport.(*wire.Node); ok {
+		for _, p := range node.Peers() {
+			m := Member{ID: string(p.Member), Connected: p.Connected}
+			if !p.Connected {
+				m.Trouble = p.Trouble
+			}
+			st.Members = append(st.Members, m)
+		}
+	}
+	return st
+}
