@@ -82,6 +82,14 @@ var plantedBugs = []planted{
 	{bug: "a leader gives way to nobody", rule: oracle.PreferredLeads, engine: choosing(immovable), world: coming},
 	{bug: "everybody comes before the leader", rule: oracle.FewChanges, engine: choosing(restless), world: coming},
 	{bug: "nobody remembers whose terms ended early", rule: oracle.SmallShare, engine: seeing(above(unstruck)), world: flapping},
+
+	{bug: "who judges takes over whatever is there by then", rule: oracle.OneLeader, engine: cells(overwhelming), world: crowd},
+	{bug: "a new revision does not start the time anew", rule: oracle.OneLeader, engine: cells(altering(fromFirstSight)), world: crowd},
+	{bug: "a refresh does not change the revision", rule: oracle.OneLeader, engine: real, world: crowd, crack: still},
+	{bug: "a record is judged before its time", rule: oracle.OneLeader, engine: judgedBy(impatient), world: crowd},
+	{bug: "who judges believes the clock that is ahead", rule: oracle.OneLeader, engine: judgedBy(boldest), world: leaping},
+	{bug: "a refresh brings a record back", rule: oracle.ProvenExtension, engine: cells(reviving), world: crowd},
+	{bug: "a foreign record is judged", rule: oracle.ForeignUnharmed, engine: judgesForeign, world: crowd},
 }
 
 // mostSchedules is how many schedules may be tried until a bug is found.
@@ -131,7 +139,7 @@ func (p planted) hunt(t *testing.T) catch {
 	if healthy == nil {
 		healthy = real
 	}
-	draw := rapid.Custom(drawSchedule)
+	draw := rapid.Custom(drawStored)
 	for c.Schedules < mostSchedules && !c.Caught {
 		c.Schedules++
 		s := draw.Example(c.Schedules)

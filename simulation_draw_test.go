@@ -26,8 +26,18 @@ var (
 // own assumption.
 const simRho = 10_000
 
-// drawSchedule draws a store, a few candidates and a dozen faults.
+// drawSchedule draws a schedule, in which observers judge which records have expired
+// now and then.
 func drawSchedule(t *rapid.T) sim.Schedule {
+	s := drawStored(t)
+	if part(t, "expiry", 8) > 4 {
+		drawObserved(t, &s)
+	}
+	return s
+}
+
+// drawStored draws a store, a few candidates and a dozen faults.
+func drawStored(t *rapid.T) sim.Schedule {
 	ttl := rapid.SampledFrom(simTTLs).Draw(t, "ttl")
 	s := sim.Schedule{
 		Seed:    rapid.Uint64().Draw(t, "seed"),
@@ -65,6 +75,24 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 		drawSuccession(t, &s, last)
 	}
 	return settle(s)
+}
+
+// drawObserved has observers judge, by clocks of which some are set forward. It comes
+// after all else, as drawLine does.
+func drawObserved(t *rapid.T, s *sim.Schedule) {
+	observed(s)
+	last := s.Horizon - 2*s.Bound()
+	for i := range s.Nodes {
+		if part(t, "leaps", 4) == 3 {
+			s.Nodes[i].Leap = sim.Window{From: between(t, "from", 0, last), To: between(t, "by", s.TTL/4, 4*s.TTL)}
+		}
+	}
+}
+
+// observed has observers judge. There are no lines, nor leases, where they do.
+func observed(s *sim.Schedule) {
+	s.Store.Expiry, s.Store.Lines, s.Store.Leases, s.Store.Lazy = sim.ByObserver, false, false, 0
+	*s = settle(*s)
 }
 
 // simNames are whom a leader may be told to hand over to. The last never stands,

@@ -138,6 +138,8 @@ type census struct {
 	Terms     int            `json:"terms"`
 	InLine    int            `json:"inLine"`     // terms in those
 	Old       int            `json:"oldClients"` // in line there
+	Observed  int            `json:"observed"`   // schedules in which observers judge
+	Seen      int            `json:"seen"`       // terms in those
 	Succeeded int            `json:"succeeded"`  // schedules with a succession
 	InOrder   int            `json:"inOrder"`    // terms in those
 	Lost      int            `json:"lost"`       // terms that ended against their leader's will
@@ -163,6 +165,10 @@ func (y *census) add(v verdict) {
 		y.Lined++
 		y.InLine += len(terms)
 		y.Old += len(v.history.Of("", history.Placed))
+	}
+	if v.schedule.Store.Expiry == sim.ByObserver {
+		y.Observed++
+		y.Seen += len(terms)
 	}
 	if v.schedule.Order != sim.NoOrder {
 		y.Succeeded++
@@ -201,8 +207,8 @@ func (y *census) findings() []oracle.Finding {
 
 // line says the most important in one line.
 func (y *census) line() string {
-	return fmt.Sprintf("seed %d, %d schedules (%d with lines, in which %d old clients stood), %d terms (%d where there are lines, %d in %d successions, %d lost), %d overlaps (and %d by an operator's hand), %d stale writes refused, %d requests, %.0f simulated hours, in %.1f s",
-		y.Seed, y.Schedules, y.Lined, y.Old, y.Terms, y.InLine, y.InOrder, y.Succeeded, y.Lost, y.Overlaps, y.Forced, y.Stale, y.Requests, y.Hours, time.Since(y.began).Seconds())
+	return fmt.Sprintf("seed %d, %d schedules (%d with lines, in which %d old clients stood), %d terms (%d where there are lines, %d in %d successions, %d where observers judge in %d schedules, %d lost), %d overlaps (and %d by an operator's hand), %d stale writes refused, %d requests, %.0f simulated hours, in %.1f s",
+		y.Seed, y.Schedules, y.Lined, y.Old, y.Terms, y.InLine, y.InOrder, y.Succeeded, y.Seen, y.Observed, y.Lost, y.Overlaps, y.Forced, y.Stale, y.Requests, y.Hours, time.Since(y.began).Seconds())
 }
 
 func (y *census) String() string {

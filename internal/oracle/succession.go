@@ -56,8 +56,8 @@ func TransferDone(e Evidence) Finding {
 }
 
 // RequestDone is the rule that whoever asks a leader from outside, and is told that
-// it is done, can rely on it: the safe was not the same leader's all the time, and
-// if another was to lead, that one had it.
+// it is done, can rely on it: the safe was not the same leader's all the time, or its
+// record has lapsed, and if another was to lead, that one had it.
 func RequestDone(e Evidence) Finding {
 	f := Finding{Promise: "what is asked for is done"}
 	holds, n := e.Of("", history.Holds), 0
@@ -69,7 +69,7 @@ func RequestDone(e Evidence) Finding {
 		if ev.Op == "transfer" && !slices.ContainsFunc(had, func(h history.Event) bool { return h.Who == ev.Value }) {
 			return f.broken("%s was told that %s leads, which did not have the safe since it asked for that", ev.Who, ev.Value)
 		}
-		if ev.Op == "resign" && len(had) == 1 && had[0].Token != 0 {
+		if ev.Op == "resign" && len(had) == 1 && had[0].Token != 0 && !e.lapsed(had[0].Token, ev.At-ev.Within, ev.At) {
 			return f.broken("%s was told that the leader has resigned, but %s has had the safe under token %d since before", ev.Who, had[0].Who, had[0].Token)
 		}
 		n++
@@ -78,6 +78,23 @@ func RequestDone(e Evidence) Finding {
 		return f.silent("nobody was told that it is done")
 	}
 	return f.kept(n, "%d times", n)
+}
+
+// lapsed reports whether a record was not written for its TTL, all but what clocks may
+// differ by, before it was again or the time to is reached, which is after from. Where
+// observers judge it is dead to who has watched it, though the store holds it.
+func (e Evidence) lapsed(token uint64, from, to time.Duration) bool {
+	last := never
+	for _, ev := range e.Of("", history.Committed) {
+		if ev.Token != token || ev.At > to {
+			continue
+		}
+		if ev.At >= from && ev.At-last >= e.TTL-e.TTL/50 {
+			return true
+		}
+		last = ev.At
+	}
+	return last < never && to-last >= e.TTL-e.TTL/50
 }
 
 // during returns who had the safe from one time to another, in order.

@@ -69,7 +69,7 @@ func newNode(w *World, index int, plan NodePlan) *Node {
 	n := &Node{w: w, Index: index, Name: string(rune('a' + index)), Plan: plan, acts: make(chan Act, 1), since: never}
 	n.clock.Store(&Clock{Rate: plan.Rate, Deaf: plan.Deaf})
 	n.link = newLink(n)
-	n.Link, n.Store = n.link, n.Observe(n.link)
+	n.remember()
 	return n
 }
 

@@ -34,13 +34,18 @@ type StorePlan struct {
 	Leases bool          // what keeps records alive has a name, and can keep several
 	// Rude is set if whoever joins the line comes before all who wait there.
 	Rude bool
+	// Still is set if a refresh leaves the revision as it is where observers judge.
+	Still bool
 }
 
 // Expiry is who judges that a record has expired.
 type Expiry string
 
-// ByStore is expiry by the store's own clock.
-const ByStore Expiry = ""
+// Who may judge.
+const (
+	ByStore    Expiry = ""         // the store, by its own clock
+	ByObserver Expiry = "observer" // whoever has seen one revision for long enough
+)
 
 // A NodePlan says what kind of candidate it is.
 type NodePlan struct {
@@ -49,6 +54,7 @@ type NodePlan struct {
 	Dwell time.Duration // at most, until it gives a term up by itself; zero means never
 	Lag   time.Duration // at most, from the end of a term until its work has stopped
 	Deaf  bool          // its host has no clock that counts suspends
+	Leap  Window        // at From somebody sets the wall clock forward by To, by which it judges records
 	Asks  Asks
 
 	Joins time.Duration // when it comes, after all others before it
@@ -148,8 +154,14 @@ func Parse(text string) (s Schedule, err error) {
 	return s, err
 }
 
-// Life returns how long the store keeps a dead candidate's record, on its clock.
-func (s *Schedule) Life() time.Duration { return s.Store.grant(s.TTL) + s.Store.Lazy }
+// Life returns how long the store keeps a dead candidate's record, on its clock; or
+// how long it is before the last has judged it who could not watch it while it lived.
+func (s *Schedule) Life() time.Duration {
+	if s.Store.Expiry == ByObserver {
+		return 2 * s.Store.grant(s.TTL)
+	}
+	return s.Store.grant(s.TTL) + s.Store.Lazy
+}
 
 // grant returns the TTL that the store gives to who asks for ttl.
 func (p StorePlan) grant(ttl time.Duration) time.Duration {

@@ -61,11 +61,15 @@ func (s *store) span(rec kv.Record) time.Duration {
 	return rec.TTL + s.w.below(s.w.Store.Lazy+1, uint64(s.w.Now()), rollLife)
 }
 
-// live sets when a life ends: a span from a true time on. A second way to judge
-// that, by whoever observes the record, would set no time here.
+// live sets when a life ends: a span from a true time on. Where observers judge,
+// nothing ends here; they may from then on.
 func (s *store) live(l *life, from, span time.Duration) {
 	l.stop()
 	if slices.ContainsFunc(l.places, func(p *place) bool { return p.rec.Permanent }) {
+		return
+	}
+	if s.w.Store.Expiry == ByObserver {
+		l.expires = from + span - span/50
 		return
 	}
 	l.expires = s.clock.After(from, span)

@@ -121,6 +121,7 @@ func (w *World) live(n *Node) {
 	engine := w.ready(n)
 	for w.Now() < w.Horizon {
 		if f, away := w.active(n, Away, Crash); away {
+			n.remember()
 			engine = w.ready(n)
 			time.Sleep(f.To - w.Now() + time.Duration(n.Index))
 			continue
