@@ -107,6 +107,9 @@ func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration,
 	if address.Kind == "mem" {
 		return errors.New("store mem: is for one process, and the demo has three; use file:///directory")
 	}
+	if address.Kind == "paxos" {
+		return errors.New("store paxos: has another URL for each member, and the demo takes one for its three; see docs/peers.md")
+	}
 	store, err := address.Open()
 	if err != nil {
 		return fmt.Errorf("store %w", err)

@@ -15,7 +15,7 @@ import (
 func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 	const (
 		usage  = "use elect run [flags] NAME -- COMMAND [ARG...]\n"
-		stores = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database (TLS: etcds, consuls, rediss)\n"
+		stores = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)\n"
 	)
 	file := "file://" + t.TempDir()
 	plain := filepath.Join(t.TempDir(), "plain")
@@ -63,6 +63,8 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"run --store consul://h?plain=verbatim x -- true", 125, `elect: store consul:...: parameter "plain" is neither true nor false; use consul://host:port/prefix, parameters cacert cert key servername insecure-skip-verify dc namespace partition min-ttl plain` + "\n"},
 		{"status --nonsense x", 125, "elect: unknown flag: --nonsense\n"},
 		{"demo --store mem:", 125, "elect: store mem: is for one process, and the demo has three; use file:///directory\n"},
+		{"demo --store paxos://a:1?peers=a:1&cluster=x&cert=c&key=k&cacert=c", 125, ""},
+		{"status --store paxos://a:1?peers=a:1&cluster=x x", 125, "elect: store paxos:...: members prove to each other who they are: name cert, key and cacert, or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; docs/peers.md has the openssl commands that make them; use paxos://host:port?peers=host:port,host:port&cluster=name, parameters peers cluster cacert cert key dir founding listen max-ttl round drift\n"},
 		{"demo --ttl -1s --store " + file, 125, ""},
 		{"demo bully", 125, `elect: unknown ORDER "bully"; use first, rank, ring, line, or leave it out` + "\n"},
 		{"demo rank ring", 125, `elect: more than one ORDER: ["rank" "ring"]; use elect demo [flags] [ORDER]` + "\n"},

@@ -36,6 +36,7 @@ Stores (--store, or ELECT_STORE):
   redis://host:port/database                   rediss:// with TLS
   redis://host:port,host:port/0?master=NAME    by sentinels
   redis://host:port,host:port?cluster=true     a cluster
+  paxos://own-host:port?peers=...&cluster=NAME the candidates themselves
   mem:                                         this process only
 
 Without --store the store is a directory for this user's processes: "elect" in
@@ -46,6 +47,15 @@ Parameters for TLS: cacert, cert, key, servername, insecure-skip-verify. For
 consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
 redis: prefix, sentinel-user, and quarantine, how long a server that was restarted
 or promoted keeps elections closed: all need the same.
+
+For paxos, each elect run is a member, which the host names: the others reach it
+there. peers=host:port,host:port are all members (three, or five), and cluster is a
+name that they share. cert, key and cacert (or ELECT_CERT, ELECT_KEY, ELECT_CACERT)
+are needed always: docs/peers.md has the commands that make them. dir=DIRECTORY keeps
+on disk which tokens were given out; founding=true leaves out the quarantine at the
+very first start, with dir; max-ttl (1m), round (1s) and drift (5, in thousandths)
+must be the same at all members; listen=host:port, if it is not the own address. Other
+commands than run ask the members, from anywhere: the host may be left out.
 
 To share a key with locks that are there already (elect doctor NAME tells which):
 plain=true puts the value at the key as it is, for programs that read it there,
@@ -142,11 +152,20 @@ func (s *settings) address() (*storeurl.Address, error) {
 
 // open checks the URL of the store and opens it.
 func (s *settings) open() (*storeurl.Store, error) {
+	return s.opened((*storeurl.Address).Open)
+}
+
+// join opens the store for a candidate.
+func (s *settings) join(log *slog.Logger) (*storeurl.Store, error) {
+	return s.opened(func(a *storeurl.Address) (*storeurl.Store, error) { return a.Join(log) })
+}
+
+func (s *settings) opened(how func(*storeurl.Address) (*storeurl.Store, error)) (*storeurl.Store, error) {
 	address, err := s.address()
 	if err != nil {
 		return nil, err
 	}
-	store, err := address.Open()
+	store, err := how(address)
 	if err != nil {
 		return nil, fmt.Errorf("store %w", err)
 	}
@@ -154,8 +173,12 @@ func (s *settings) open() (*storeurl.Store, error) {
 }
 
 // probe reads a safe once, so that a store that cannot be used is known before
-// anybody waits for it.
+// anybody waits for it. Candidates that are the store themselves have to wait for
+// each other.
 func probe(ctx context.Context, store *storeurl.Store, name string) error {
+	if store.Paxos != nil && !store.Paxos.Status().Client {
+		return nil
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
 	_, err := store.KV.Get(ctx, name)

@@ -145,7 +145,7 @@ func (f *runFlags) run(name string, command []string) error {
 	if f.id == "" {
 		f.id = defaultID()
 	}
-	store, err := f.open()
+	store, err := f.join(log)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package storeurl
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/url"
 	"strconv"
@@ -20,6 +21,7 @@ type location struct {
 
 	tls    bool
 	getenv func(string) string
+	log    *slog.Logger // of a candidate that is opening the store
 }
 
 // String is the location without user and query.

@@ -7,6 +7,7 @@
 //	redis://host:port/database                  rediss:// with TLS
 //	redis://host:port,host:port/0?master=name   by sentinels
 //	redis://host:port,host:port?cluster=true    a cluster
+//	paxos://own:port?peers=a:port,b:port&cluster=name   the candidates themselves
 //
 // Credentials come from the URL's user part or, better, since everybody on the
 // host can read a command line, from the environment variables that the store's
@@ -20,6 +21,7 @@ package storeurl
 import (
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -29,6 +31,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
+	paxoskv "github.com/electkv/election/backends/paxos"
 	"github.com/electkv/election/kv"
 )
 
@@ -37,11 +40,21 @@ type Address struct {
 	// Kind is the scheme without TLS: "mem", "file", "etcd", "consul", "redis".
 	Kind  string
 	shown string
+	where *location
 	open  func() (*Store, error)
 }
 
 // String returns the URL without credentials and parameters.
 func (a *Address) String() string { return a.shown }
+
+// Join returns the store as Open does, for a candidate: where the candidates
+// themselves are the store, this process becomes the member that the URL names, and
+// log gets what is wrong between the members.
+func (a *Address) Join(log *slog.Logger) (*Store, error) {
+	a.where.log = log
+	defer func() { a.where.log = nil }()
+	return a.Open()
+}
 
 // Open returns the store. It asks the store nothing, but an etcd to log the user
 // in, if the URL or the environment names one.
@@ -66,6 +79,7 @@ type Store struct {
 	Etcd   *clientv3.Client
 	Consul *api.Client
 	Redis  redis.UniversalClient
+	Paxos  *paxoskv.Store
 
 	// Observed says that observers judge when a record is over, not the store.
 	Observed bool
@@ -126,6 +140,7 @@ func schemes() []scheme {
 		{names: []string{"etcd", "etcds"}, form: "etcd://host:port[,host:port...]/prefix", params: append(tlsParams(), etcdParams()...), parse: parseEtcd},
 		{names: []string{"consul", "consuls"}, form: "consul://host:port/prefix", params: append(tlsParams(), consulParams()...), parse: parseConsul},
 		{names: []string{"redis", "rediss"}, form: "redis://host:port/database (several hosts with ?master=name or ?cluster=true)", params: append(tlsParams(), redisParams()...), parse: parseRedis},
+		{names: []string{"paxos"}, form: "paxos://host:port?peers=host:port,host:port&cluster=name", params: paxosParams(), parse: parsePaxos},
 	}
 }
 
@@ -180,7 +195,7 @@ func (s scheme) address(name, rest string, getenv func(string) string) (*Address
 	if err != nil {
 		return nil, err
 	}
-	return &Address{Kind: s.names[0], shown: name + ":" + l.String(), open: open}, nil
+	return &Address{Kind: s.names[0], shown: name + ":" + l.String(), where: l, open: open}, nil
 }
 
 // usage says how to write an URL of the scheme.

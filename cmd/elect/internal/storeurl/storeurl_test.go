@@ -151,7 +151,7 @@ func open(t *testing.T, raw string) *storeurl.Store {
 
 func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 	const (
-		all      = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database (TLS: etcds, consuls, rediss)"
+		all      = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)"
 		tls      = "cacert cert key servername insecure-skip-verify"
 		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls + " layout suffix plain"
 		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl plain"
