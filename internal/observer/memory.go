@@ -101,11 +101,18 @@ func (m *memory) left(name string, rec kv.Record) time.Duration {
 	return left
 }
 
+// left returns the same of a sighting. If a clock has gone back since, how long ago
+// that was is not known, and time starts anew: a clock that somebody has set back by a
+// year does not hold up a judgement for a year.
 func (s *sighting) left(now instant) time.Duration {
 	if s.rec.TTL <= 0 {
 		return never
 	}
-	return s.rec.TTL - now.since(s.since)
+	elapsed := now.since(s.since)
+	if elapsed < 0 {
+		s.since, elapsed = now, 0
+	}
+	return s.rec.TTL - elapsed
 }
 
 // watch keeps a name from being forgotten until unwatch is called.
