@@ -104,7 +104,7 @@ func (n *Node) entertain(who lease.MemberID, incarnation uint64, conn *tls.Conn)
 	var l *link
 	var err error
 	if who == n.ours.member { // the other end of the link by which it sends to itself
-		l = &link{node: n, peer: &peer{id: who}, conn: conn, queue: newQueue()}
+		l = &link{node: n, peer: n.newPeer(who), conn: conn}
 	} else if l, err = n.attach(who, incarnation, conn); err != nil {
 		refuse(conn, err)
 		return err

@@ -114,7 +114,7 @@ func TestAFrameThatIsAnnouncedAndDoesNotComeTakesNoMemory(t *testing.T) {
 }
 
 func TestWhereThereIsNoRoomTheOldestGoes(t *testing.T) {
-	q := wire.NewQueue()
+	q := wire.NewQueue(time.Hour)
 	for i := range wire.MaxWaiting + 2 {
 		dropped := q.Put([]byte{byte(i), byte(i >> 8)})
 		require.Equal(t, i >= wire.MaxWaiting, dropped == 1)
@@ -131,6 +131,18 @@ func TestWhereThereIsNoRoomTheOldestGoes(t *testing.T) {
 		require.Len(t, q.Take(), 5+wire.MaxMessage)
 	}
 	require.Empty(t, q.Take())
+}
+
+func TestWhatIsTooOldIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := wire.NewQueue(time.Second)
+		q.Put([]byte("a"))
+		time.Sleep(600 * time.Millisecond)
+		q.Put([]byte("b"))
+		time.Sleep(600 * time.Millisecond)
+		require.Equal(t, wire.Frame(wire.KindMessage, []byte("b")), q.Take())
+		require.Empty(t, q.Take())
+	})
 }
 
 func TestComplaintsAreFew(t *testing.T) {

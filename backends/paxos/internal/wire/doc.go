@@ -5,9 +5,10 @@
 //
 // A message arrives once or not at all; messages of two connections may overtake each
 // other. Nothing is sent again: who needs an answer asks again. A send never blocks.
-// What waits for a slow peer is bounded, and when there is no room the oldest message
-// goes: the protocol above gives each attempt a deadline, so that the oldest one is
-// the one that is of no use any more. To a peer that is not connected nothing waits.
+// What waits for a peer, slow or not connected, is bounded in number, size and age. When
+// there is no room the oldest message goes, and none waits longer than a round: the
+// protocol above gives each attempt that time, so that what is older is of no use any
+// more.
 //
 // # Connections
 //

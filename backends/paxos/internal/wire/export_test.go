@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/electkv/election/backends/paxos/internal/lease"
 )
@@ -41,7 +42,7 @@ func ReadFrame(r io.Reader, limit int) (kind, []byte, error) { return readFrame(
 type Queue = queue
 
 // NewQueue makes one.
-func NewQueue() *Queue { return newQueue() }
+func NewQueue(age time.Duration) *Queue { return newQueue(age) }
 
 // Put and Take are the queue's.
 func (q *queue) Put(m []byte) int { return q.put(m) }

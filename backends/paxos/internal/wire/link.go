@@ -26,7 +26,6 @@ type link struct {
 	peer        *peer
 	incarnation uint64
 	conn        *tls.Conn
-	queue       *queue
 }
 
 // attach makes a connection the one of its peer. A lost connection is replaced by a
@@ -39,7 +38,7 @@ func (n *Node) attach(id lease.MemberID, incarnation uint64, conn *tls.Conn) (*l
 		if len(n.peers) >= len(n.ours.terms.Members)+maxClients {
 			return nil, fmt.Errorf("%d clients are connected already, which are the most", maxClients)
 		}
-		p = &peer{id: id}
+		p = n.newPeer(id)
 		n.peers[id] = p
 	}
 	if old := p.link; old != nil {
@@ -48,8 +47,11 @@ func (n *Node) attach(id lease.MemberID, incarnation uint64, conn *tls.Conn) (*l
 		}
 		old.conn.NetConn().Close()
 	}
-	p.link = &link{node: n, peer: p, incarnation: incarnation, conn: conn, queue: newQueue()}
+	p.link = &link{node: n, peer: p, incarnation: incarnation, conn: conn}
 	p.trouble = nil
+	p.queue.mu.Lock()
+	p.queue.signal() // something may have waited for the connection
+	p.queue.mu.Unlock()
 	return p.link, nil
 }
 
@@ -139,8 +141,8 @@ func (l *link) write(done <-chan struct{}) error {
 			return nil
 		case <-timer.C:
 			batch = appendFrame(nil, kindAlive, nil)
-		case <-l.queue.news:
-			if batch = l.queue.take(); batch == nil {
+		case <-l.peer.queue.news:
+			if batch = l.peer.queue.take(); batch == nil {
 				continue
 			}
 		}

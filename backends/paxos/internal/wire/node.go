@@ -56,7 +56,8 @@ type Node struct {
 
 // A peer is a member, or a client.
 type peer struct {
-	id lease.MemberID
+	id    lease.MemberID
+	queue *queue
 
 	// Guarded by the node's mu.
 	link    *link // nil while it is not connected
@@ -86,9 +87,14 @@ func New(config Config) (*Node, error) {
 	}
 	n.ctx, n.end = context.WithCancel(context.Background())
 	for _, member := range config.Terms.Members {
-		n.peers[member] = &peer{id: member, trouble: errors.New("it has not called yet")}
+		n.peers[member] = n.newPeer(member)
 	}
 	return n, nil
+}
+
+// newPeer returns one that is not connected.
+func (n *Node) newPeer(id lease.MemberID) *peer {
+	return &peer{id: id, queue: newQueue(n.ours.terms.Round), trouble: errors.New("it has not called yet")}
 }
 
 func (n *Node) check() error {
@@ -149,17 +155,14 @@ func (n *Node) listen() error {
 	return nil
 }
 
-// Send sends a message to a member, or to a client that a message came from, if it is
-// connected. It does not wait.
+// Send sends a message to a member, or to a client that a message came from. It does
+// not wait. The message does, for a round at most, for the connection and for those
+// before it.
 func (n *Node) Send(to lease.MemberID, m lease.Message) {
 	n.mu.Lock()
 	p := n.peers[to]
-	var l *link
-	if p != nil {
-		l = p.link
-	}
 	n.mu.Unlock()
-	if l == nil {
+	if p == nil { // a client that has gone
 		return
 	}
 	body := Encode(m)
@@ -167,7 +170,7 @@ func (n *Node) Send(to lease.MemberID, m lease.Message) {
 		n.log.complain(to, "message not sent", fmt.Errorf("it has %d bytes, where %d are the most", len(body), MaxMessage))
 		return
 	}
-	if dropped := l.queue.put(body); dropped > 0 {
+	if dropped := p.queue.put(body); dropped > 0 {
 		n.log.complain(to, "messages dropped", errors.New("the peer does not take them fast enough"))
 	}
 }

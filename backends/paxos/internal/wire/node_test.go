@@ -31,6 +31,19 @@ func TestEachMemberSendsToEachOtherAndToItself(t *testing.T) {
 	}
 }
 
+func TestAMessageWaitsForTheConnection(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	config := c.config(c.members[0])
+	config.Terms.Round = time.Minute
+	caller := c.start(config)
+	caller.Send(c.members[1], lease.Query{Safe: "early"})
+	config = c.config(c.members[1])
+	config.Terms.Round = time.Minute
+	called := c.start(config)
+	require.Eventually(t, func() bool { return caller.has(string(called.id) + ": got early") }, patience, time.Millisecond)
+}
+
 func TestAMessageOfTheLargestSizeArrivesAndALargerOneIsNotSent(t *testing.T) {
 	t.Parallel()
 	all := newCluster(t, 2).startAll()

@@ -1,6 +1,9 @@
 package wire
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // What may wait for a peer, and how much of it is written at once.
 const (
@@ -9,23 +12,32 @@ const (
 	maxBatch        = 64 << 10
 )
 
-// A queue is what waits to be sent. When there is no room, the oldest goes.
+// A queue is what waits to be sent to a peer, connected or not. When there is no room,
+// the oldest goes. What has waited for too long is of no use to anybody.
 type queue struct {
 	news chan struct{} // there is something, perhaps
+	age  time.Duration // how long a message may wait
 
 	mu      sync.Mutex
-	waiting [][]byte
+	waiting []message
 	size    int
 }
 
-func newQueue() *queue { return &queue{news: make(chan struct{}, 1)} }
+// A message is one that waits.
+type message struct {
+	body  []byte
+	since time.Time
+}
+
+func newQueue(age time.Duration) *queue { return &queue{news: make(chan struct{}, 1), age: age} }
 
 // put appends a message, and reports how many had to go for it.
-func (q *queue) put(message []byte) (dropped int) {
+func (q *queue) put(body []byte) (dropped int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = append(q.waiting, message)
-	q.size += len(message)
+	q.forget()
+	q.waiting = append(q.waiting, message{body, time.Now()})
+	q.size += len(body)
 	for len(q.waiting) > maxWaiting || q.size > maxWaitingBytes {
 		q.drop()
 		dropped++
@@ -38,9 +50,10 @@ func (q *queue) put(message []byte) (dropped int) {
 func (q *queue) take() []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.forget()
 	var batch []byte
-	for len(q.waiting) > 0 && (batch == nil || len(batch)+len(q.waiting[0]) < maxBatch) {
-		batch = appendFrame(batch, kindMessage, q.waiting[0])
+	for len(q.waiting) > 0 && (batch == nil || len(batch)+len(q.waiting[0].body) < maxBatch) {
+		batch = appendFrame(batch, kindMessage, q.waiting[0].body)
 		q.drop()
 	}
 	if len(q.waiting) > 0 {
@@ -49,10 +62,17 @@ func (q *queue) take() []byte {
 	return batch
 }
 
-// drop forgets the first message.
+// forget drops what is too old.
+func (q *queue) forget() {
+	for len(q.waiting) > 0 && time.Since(q.waiting[0].since) > q.age {
+		q.drop()
+	}
+}
+
+// drop drops the first message.
 func (q *queue) drop() {
-	q.size -= len(q.waiting[0])
-	q.waiting[0] = nil
+	q.size -= len(q.waiting[0].body)
+	q.waiting[0] = message{}
 	q.waiting = q.waiting[1:]
 }
 
