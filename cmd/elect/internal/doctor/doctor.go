@@ -49,6 +49,9 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 	trip := roundTrip(ctx, store, ttl)
 	findings = append(findings, trip)
 	if trip.Level == Fail {
+		if store.Paxos != nil {
+			findings = append(findings, paxos(store.Paxos)...)
+		}
 		return findings
 	}
 	switch {
@@ -58,6 +61,8 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 		return append(findings, consul(ctx, store)...)
 	case store.Redis != nil:
 		return append(findings, redis(ctx, store)...)
+	case store.Paxos != nil:
+		return append(findings, paxos(store.Paxos)...)
 	case store.Dir != "":
 		return append(findings, file(store.Dir)...)
 	}

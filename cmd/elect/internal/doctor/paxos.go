@@ -1,0 +1,60 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	paxoskv "github.com/electkv/election/backends/paxos"
+)
+
+// paxos says how the cluster is, as the command that asks it sees it. That is a client:
+// what a member keeps to itself is told by the URL, and by the member's own log.
+func paxos(store *paxoskv.Store) []Finding {
+	st := store.Status()
+	return []Finding{
+		quorum(st),
+		reachable(st),
+		{
+			OK, "quarantine", fmt.Sprintf("a member that was restarted grants nothing for %v", st.QuarantineAfterStart.Round(time.Millisecond)),
+			"it has forgotten what it granted; until then the others must be a majority without it",
+			"restart members one after the other, and not faster than that",
+		},
+		{
+			OK, "drift", fmt.Sprintf("clocks may run fast or slow by up to %d‰", st.Drift),
+			"one that is further off could let a second leader be elected while the first still trusts its lease", "keep NTP or chrony running; nobody needs the right time",
+		},
+		{
+			Warn, "tokens", "grow as long as a majority remembers, or keeps a dir",
+			"if all members restart without one, tokens go on from the wall clock", "give each member a dir of its own, on a disk",
+		},
+	}
+}
+
+func quorum(st paxoskv.Status) Finding {
+	spare := len(st.Members) - st.Majority
+	f := Finding{Level: OK, Subject: "quorum", Found: fmt.Sprintf("%d of %d members decide; elections go on without any %d", st.Majority, len(st.Members), spare)}
+	switch {
+	case spare == 0:
+		f.Level, f.Why, f.Advice = Warn, "when one member is gone, nobody is elected", "use three members, or five"
+	case len(st.Members)%2 == 0:
+		f.Level, f.Why, f.Advice = Warn, "an even number bears no more failures than one less", "use an odd number of members"
+	}
+	return f
+}
+
+func reachable(st paxoskv.Status) Finding {
+	f := Finding{Level: OK, Subject: "members", Found: fmt.Sprintf("all %d are reached", len(st.Members))}
+	away := []string{}
+	for _, m := range st.Members {
+		if m.Trouble != nil {
+			away = append(away, fmt.Sprintf("%s: %v", m.ID, m.Trouble))
+		}
+	}
+	if len(away) > 0 {
+		f.Level, f.Found = Warn, fmt.Sprintf("%d of %d are reached; %s", st.Connected(), len(st.Members), strings.Join(away, "; "))
+		f.Why = fmt.Sprintf("elections go on as long as %d are", st.Majority)
+		f.Advice = "start them, or let this host reach them"
+	}
+	return f
+}
