@@ -29,15 +29,6 @@ func TestWithPlainValuesAClusterKeepsTheContract(t *testing.T) {
 	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix, Plain: true}, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
 }
 
-func TestWhereObserversJudgeASingleServerKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backendOf(t, observed, testenv.Redis(t)))
-}
-
-// observed returns a store whose observers judge expiry.
-func observed(c redis.UniversalClient) kv.Store {
-	return rediskv.NewObserved(c, &rediskv.ObservedOptions{Prefix: prefix})
-}
-
 // backend is a server, or a cluster of several.
 func backend(t *testing.T, opts *rediskv.Options, addrs ...string) kvtest.Backend {
 	return backendOf(t, func(c redis.UniversalClient) kv.Store { return rediskv.New(c, opts) }, addrs...)
