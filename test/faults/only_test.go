@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// on returns for row.only that a row is about some stores.
+// on returns for row.only that a row is about some stores, whoever judges expiry
+// there.
 func on(why string, stores ...string) func(column) string {
 	return func(c column) string {
-		if slices.Contains(stores, c.name) {
+		if slices.Contains(stores, c.base()) {
 			return ""
 		}
 		return why
@@ -50,7 +51,7 @@ func oneServer(c column) string {
 	if why := withServer(c); why != "" {
 		return why
 	}
-	if c.nodes > 1 || strings.Contains(c.name, "-") {
+	if c.nodes > 1 || strings.Contains(c.base(), "-") {
 		return "there are several servers; see the loss of some of them"
 	}
 	return ""
@@ -60,6 +61,30 @@ func oneServer(c column) string {
 func severalServers(c column) string {
 	if c.nodes < 3 {
 		return "its servers do not vote"
+	}
+	return ""
+}
+
+// ownExpiry is for rows about how the store itself ends a record.
+func ownExpiry(c column) string {
+	if c.observed {
+		return "no record has an expiry, a lease or a session where candidates judge"
+	}
+	return ""
+}
+
+// byCandidates is for rows about records that only candidates end.
+func byCandidates(c column) string {
+	if !c.observed {
+		return "the store ends its records itself"
+	}
+	return ""
+}
+
+// withClock is for rows that set the wall clock of a server.
+func withClock(c column) string {
+	if c.clock == nil {
+		return "its server counts with a clock that nobody sets; several servers are like one"
 	}
 	return ""
 }

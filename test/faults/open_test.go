@@ -44,15 +44,25 @@ func open(p part) (store kv.Store, closeStore func(), err error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		if p.Observed {
+			return etcdkv.NewObserved(client, &etcdkv.ObservedOptions{Backstop: p.Backstop}), func() { client.Close() }, nil
+		}
 		return etcdkv.New(client, &etcdkv.Options{Backstop: p.Backstop}), func() { client.Close() }, nil
 	case kindConsul:
 		client, err := p.consul()
 		if err != nil {
 			return nil, nil, err
 		}
+		if p.Observed {
+			return consulkv.NewObserved(client, &consulkv.ObservedOptions{Backstop: p.Backstop}), nothing, nil
+		}
 		return consulkv.New(client, &consulkv.Options{MinTTL: time.Second, Backstop: p.Backstop}), nothing, nil
 	case kindRedis, kindSentinel, kindCluster:
 		client := p.redis()
+		if p.Observed {
+			options := &rediskv.ObservedOptions{Quarantine: p.Quarantine, Backstop: p.Backstop}
+			return rediskv.NewObserved(client, options), func() { client.Close() }, nil
+		}
 		options := &rediskv.Options{Quarantine: p.Quarantine, Backstop: p.Backstop}
 		return rediskv.New(client, options), func() { client.Close() }, nil
 	}

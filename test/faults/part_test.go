@@ -29,13 +29,15 @@ const partVariable = "ELECTION_FAULTS_PART"
 
 // A part is what a process is told when it starts.
 type part struct {
-	Who   []string          // its candidates, mostly one
-	Store string            // the kind of store: see open
-	Addrs []string          // of the servers
-	Links map[string]string // the address to use in the place of a server's own
-	Name  string            // of the election
-	TTL   time.Duration
-	Fence string // the socket of what it writes to while it leads
+	Who   []string // its candidates, mostly one
+	Store string   // the kind of store: see open
+	// Observed says that candidates judge when a record has expired.
+	Observed bool
+	Addrs    []string          // of the servers
+	Links    map[string]string // the address to use in the place of a server's own
+	Name     string            // of the election
+	TTL      time.Duration
+	Fence    string // the socket of what it writes to while it leads
 
 	User, Password, Token string        // for the store, if it wants them
 	Quarantine, Backstop  time.Duration // of the adapter, if it has them

@@ -53,6 +53,9 @@ type row struct {
 	may     []oracle.Rule
 	because string
 
+	// observed changes the row where candidates judge expiry, if it is another there.
+	observed func(r *row)
+
 	// bug is planted in every candidate; see plant. The rules in red find it.
 	bug     string
 	control bool // it shows a bug's play without the bug, and is no row of the table
@@ -74,6 +77,14 @@ func always() []oracle.Rule {
 // that double from a fiftieth to a third of the TTL, less up to a half: ten times
 // each, at most. A leader proclaims four times, and may have to look then.
 const usual = 38
+
+// in returns the row as it is in a column.
+func (r row) in(c column) row {
+	if c.observed && r.observed != nil {
+		r.observed(&r)
+	}
+	return r
+}
 
 // ttl returns the row's TTL on a store.
 func (r row) ttl(c column) time.Duration { return c.ttl * time.Duration(max(r.times, 1)) }

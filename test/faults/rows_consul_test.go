@@ -25,7 +25,7 @@ func consulRows() []row {
 	inTime := []oracle.Rule{oracle.LeaderInTime}
 	return append([]row{
 		{
-			number: 34, letter: "k", fault: "session destroyed by an operator", only: onConsul, must: inTime, times: 2, part: quietly,
+			number: 34, letter: "k", fault: "session destroyed by an operator", only: and(onConsul, ownExpiry), must: inTime, times: 2, part: quietly,
 			play: func(s *stage) {
 				for range 3 {
 					first := s.alive()
@@ -40,7 +40,7 @@ func consulRows() []row {
 			},
 		},
 		{
-			number: 34, letter: "l", fault: "dead leader's session renewed by others", only: onConsul, must: inTime,
+			number: 34, letter: "l", fault: "dead leader's session renewed by others", only: and(onConsul, ownExpiry), must: inTime,
 			play: func(s *stage) {
 				first := s.alive()
 				since := boottime.Now()

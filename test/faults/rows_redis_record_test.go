@@ -27,7 +27,7 @@ func redisRecordRows() []row {
 			play: arriveTwice,
 		},
 		{
-			number: 33, letter: "b", fault: "record overwritten, its expiry kept", times: 3, only: onRedis("a value has no expiry of its own"),
+			number: 33, letter: "b", fault: "record overwritten, its expiry kept", times: 3, only: and(onRedis("a value has no expiry of its own"), ownExpiry),
 			must: []oracle.Rule{oracle.ForeignUnharmed, oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -47,9 +47,14 @@ func redisRecordRows() []row {
 			},
 		},
 		{
-			number: 34, letter: "a", fault: "expiry changed within a term", times: 3, only: onRedis("operators do not change expiries"),
+			number: 34, letter: "a", fault: "expiry changed within a term", times: 3, only: and(onRedis("operators do not change expiries"), ownExpiry),
 			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
 			play: changeExpiry,
+		},
+		{
+			number: 34, letter: "d", fault: "record given an expiry within a term", times: 3, only: and(onRedis("operators do not change expiries"), byCandidates),
+			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
+			play: giveExpiry,
 		},
 		{
 			number: 34, letter: "b", fault: "record expired at once", times: 2, part: quietly, only: onRedis("operators do not change expiries"),
@@ -65,7 +70,7 @@ func redisRecordRows() []row {
 			},
 		},
 		{
-			number: 34, letter: "c", fault: "expiry taken away after the leader was killed", only: onRedis("operators do not change expiries"),
+			number: 34, letter: "c", fault: "expiry taken away after the leader was killed", only: and(onRedis("operators do not change expiries"), ownExpiry),
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -164,6 +169,22 @@ func changeExpiry(s *stage) {
 	require.True(s.t, client.Persist(s.t.Context(), s.name).Val())
 	s.eventually("the expiry is as it was", func(ctx context.Context) bool { return left(ctx) > 0 })
 	s.pass(s.ttl)
+	s.due(first.Who, s.takeover(), "SIGKILL")
+	s.kill(first.Who)
+	s.leader(first.Who)
+}
+
+// giveExpiry has the server end the record by itself, after the next refresh. That
+// takes the expiry away.
+func giveExpiry(s *stage) {
+	first := s.alive()
+	client := s.redis()
+	s.awaitOf(first.Who, history.Extended)
+	s.keep(first, 2*s.ttl)
+	s.fault("the record is given an expiry")
+	require.True(s.t, client.PExpire(s.t.Context(), s.name, s.ttl*2/3).Val())
+	s.eventually("the record has none", func(ctx context.Context) bool { return client.PTTL(ctx, s.name).Val() < 0 })
+	s.pass(2 * s.ttl)
 	s.due(first.Who, s.takeover(), "SIGKILL")
 	s.kill(first.Who)
 	s.leader(first.Who)

@@ -21,7 +21,7 @@ import (
 func redisServerRows() []row {
 	eviction := row{
 		number: 37, letter: "a", fault: "memory short, records evicted", own: true, times: 5,
-		only:    onRedis("it evicts nothing"),
+		only:    and(onRedis("it evicts nothing"), ownExpiry),
 		servers: withSettings("--maxmemory-policy", "volatile-lru"),
 		must:    []oracle.Rule{oracle.LeaderInTime},
 		red:     []oracle.Rule{oracle.OneLeader}, without: "maxmemory-policy noeviction",
@@ -31,9 +31,14 @@ func redisServerRows() []row {
 	noeviction.letter, noeviction.fault = "b", "memory short, nothing evicted"
 	noeviction.with = eviction.without
 	noeviction.servers, noeviction.red = withSettings("--maxmemory-policy", "noeviction"), nil
+	noeviction.only = onRedis("it evicts nothing")
+	lasting := eviction
+	lasting.letter, lasting.fault, lasting.red, lasting.without = "c", "memory short, nothing evicted that has no expiry", nil, ""
+	lasting.only = and(onRedis("it evicts nothing"), byCandidates)
 	return []row{
 		eviction,
 		noeviction,
+		lasting,
 		{
 			number: 38, letter: "a", fault: "memory used up", own: true, times: 3,
 			only: onRedis("it is not told how much memory it may use"),

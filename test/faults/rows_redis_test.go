@@ -22,7 +22,6 @@ func redisRows() []row {
 	all = append(all, redisAccessRows()...)
 	all = append(all, redisLossRows()...)
 	all = append(all, redisClusterRows()...)
-	all = append(all, redisClockRows()...)
 	all = append(all, redisDiskRows()...)
 	return all
 }

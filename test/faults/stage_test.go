@@ -92,7 +92,7 @@ func (s *stage) open() kv.Store {
 
 // director is the part of the stage itself, which uses no links.
 func (s *stage) director() part {
-	p := part{Who: []string{"director"}, Store: s.col.kind, Addrs: s.addrs, Name: s.name, TTL: s.ttl, Fence: s.fence.path, Bug: s.row.bug}
+	p := part{Who: []string{"director"}, Store: s.col.kind, Observed: s.col.observed, Addrs: s.addrs, Name: s.name, TTL: s.ttl, Fence: s.fence.path, Bug: s.row.bug}
 	if s.row.part != nil {
 		s.row.part(&p)
 	}
