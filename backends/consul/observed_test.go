@@ -3,13 +3,28 @@
 package consulkv_test
 
 import (
+	"bytes"
+	"math"
+	"sync"
 	"testing"
+	"time"
 
+	"github.com/hashicorp/consul/api"
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
 	"github.com/electkv/election/backends/consul"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
 	"github.com/electkv/election/kv/kvtest"
 )
+
+// brief is the shortest TTL that observers judge.
+const brief = 500 * time.Millisecond
+
+// observedFlags are what says that a key is an observed record.
+const observedFlags = 0x6f62736572766564
 
 func TestAnObservedStoreKeepsTheContract(t *testing.T) {
 	addr := testenv.Consul(t)
@@ -17,4 +32,237 @@ func TestAnObservedStoreKeepsTheContract(t *testing.T) {
 	others := operator{dial(t, addr)}
 	store := func(t testing.TB) kv.Store { return consulkv.NewObserved(open(t), nil) }
 	kvtest.Run(t, kvtest.Backend{Open: store, TTL: ttl, Put: others.put, Remove: others.remove, Requests: count})
+}
+
+// observed returns an observed store on the shared server, with the client beneath it.
+func observed(t testing.TB) (*consulkv.Observed, *api.Client, *wire) {
+	t.Helper()
+	client, requests := dialCounted(t, testenv.Consul(t), nil)
+	return consulkv.NewObserved(client, nil), client, requests
+}
+
+// abandoned puts records with the shortest TTL into new safes, whose owner is not
+// heard of again, and has every store see them.
+func abandoned(t testing.TB, n int, observers ...kv.Store) (names []string, recs []kv.Record) {
+	t.Helper()
+	owner, _, _ := observed(t)
+	for range n {
+		name := newName()
+		names, recs = append(names, name), append(recs, create(t, owner, name, signed("abandoned", brief)))
+	}
+	for _, s := range observers {
+		for _, name := range names {
+			_, err := s.Get(within(t, time.Minute), name)
+			require.NoError(t, err)
+		}
+	}
+	return names, recs
+}
+
+func publish(t testing.TB, s kv.Store, name string, rec kv.Record, value string) kv.Record {
+	t.Helper()
+	rec, err := s.Swap(within(t, time.Minute), name, rec, kv.Record{Signature: rec.Signature, Value: value})
+	require.NoError(t, err)
+	return rec
+}
+
+func TestAnObservedRecordHasNoSessionAndTakesItsTokenAlong(t *testing.T) {
+	s, client, _ := observed(t)
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Minute))
+	first := pair(t, client, name)
+	require.Empty(t, first.Session)
+	require.EqualValues(t, observedFlags, first.Flags)
+	require.Equal(t, first.ModifyIndex, rec.Token)
+	require.Zero(t, kv.DecodeObserved(string(first.Value)).Token, "it is the index of this write")
+	last := first.ModifyIndex
+	for range 3 {
+		for range 2 { // the second says nothing new
+			now, err := s.Refresh(t.Context(), name, rec)
+			require.NoError(t, err)
+			require.Equal(t, rec, now)
+			at := pair(t, client, name)
+			require.Greater(t, at.ModifyIndex, last, "a refresh that is no write")
+			last = at.ModifyIndex
+		}
+		rec = publish(t, s, name, rec, rec.Value+"+")
+		at := pair(t, client, name)
+		require.Empty(t, at.Session)
+		require.Greater(t, at.ModifyIndex, last)
+		require.Equal(t, first.CreateIndex, at.CreateIndex)
+		require.Equal(t, rec.Token, kv.DecodeObserved(string(at.Value)).Token)
+		last = at.ModifyIndex
+		other, _, _ := observed(t)
+		seen, err := other.Get(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, rec, seen)
+	}
+	require.NoError(t, s.Delete(t.Context(), name, rec))
+	got, _, err := client.KV().Get(name, nil)
+	require.NoError(t, err)
+	require.Nil(t, got, "nothing is left")
+}
+
+func TestObservedTokensAndRevisionsGrowAcrossEverythingThatCanHappenToAKey(t *testing.T) {
+	server := testenv.StartConsul(t)
+	client := dial(t, server.Addr())
+	s := consulkv.NewObserved(client, nil)
+	name := newName()
+	var rec kv.Record
+	var last uint64
+	for _, step := range []struct {
+		what string
+		do   func()
+	}{
+		{"the first record", func() {}},
+		{"a delete", func() { require.NoError(t, s.Delete(t.Context(), name, rec)) }},
+		{"the key's deletion", func() {
+			rec = publish(t, s, name, rec, "published")
+			operator{client}.remove(t, name)
+		}},
+		{"a restart of the server", func() {
+			require.NoError(t, s.Delete(t.Context(), name, rec))
+			server.Restart()
+		}},
+		{"a restored snapshot", func() {
+			saved := snapshot(t, client)
+			require.NoError(t, s.Delete(t.Context(), name, rec))
+			between := create(t, s, name, signed("between", time.Minute))
+			last = between.Token
+			require.NoError(t, client.Snapshot().Restore(nil, bytes.NewReader(saved)))
+			eventually(t, func() error { _, err := s.Get(t.Context(), name); return err })
+			_, err := s.Refresh(t.Context(), name, between)
+			require.ErrorIs(t, err, kv.ErrStale)
+			restored, err := s.Get(t.Context(), name)
+			require.NoError(t, err)
+			require.Equal(t, rec.Token, restored.Token)
+			require.NoError(t, s.Delete(t.Context(), name, restored))
+		}},
+	} {
+		step.do()
+		eventually(t, func() (err error) {
+			rec, err = s.Create(t.Context(), name, signed("v", time.Minute))
+			return err
+		})
+		require.Greater(t, rec.Token, last, "after %s", step.what)
+		require.Equal(t, pair(t, client, name).ModifyIndex, rec.Token)
+		last = rec.Token
+	}
+}
+
+func TestObserversJudgeTTLsThatNoSessionHas(t *testing.T) {
+	s, _, requests := observed(t)
+	for _, ttl := range []time.Duration{-1, 0, 1, brief - 1, math.MaxInt64} {
+		_, err := s.Lifetime(ttl)
+		require.ErrorIs(t, err, kv.ErrInvalid, ttl)
+		_, err = s.Create(t.Context(), newName(), signed("v", ttl))
+		require.ErrorIs(t, err, kv.ErrInvalid, ttl)
+	}
+	require.Zero(t, requests.count.Load())
+	_, err := s.Lifetime(brief - 1)
+	require.ErrorContains(t, err, "want one from 500ms")
+	for _, ttl := range []time.Duration{brief, brief + 1, math.MaxInt64 / time.Millisecond * time.Millisecond} {
+		life, err := s.Lifetime(ttl)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, life.Min, ttl)
+		got := create(t, s, newName(), signed("v", ttl))
+		require.GreaterOrEqual(t, got.TTL, ttl)
+		require.Less(t, got.TTL-ttl, time.Millisecond)
+	}
+	_, err = election.New(consulkv.NewObserved(nil, nil), "jobs", nil)
+	require.ErrorIs(t, err, kv.ErrInvalid)
+	require.ErrorContains(t, err, "client is nil")
+}
+
+// The leader is cut off from the store altogether, and knows when its term is over
+// by its own clock. With sessions it would be 20 s until another could lead.
+func TestALeaderOfHalfASecondIsFollowedLongBeforeASessionEnds(t *testing.T) {
+	leaders, _, _ := observed(t)
+	followers, client, _ := observed(t)
+	faults := kvfault.Wrap(leaders)
+	name := newName()
+	first, err := election.New(faults, name, &election.Options{TTL: brief})
+	require.NoError(t, err)
+	old, err := first.Campaign(within(t, time.Minute))
+	require.NoError(t, err)
+	follower, err := election.New(followers, name, &election.Options{TTL: brief})
+	require.NoError(t, err)
+	next := make(chan *election.Term, 1)
+	go func() {
+		defer close(next)
+		if term, err := follower.Campaign(within(t, time.Minute)); err == nil {
+			next <- term
+		}
+	}()
+	time.Sleep(brief)
+	faults.On().DropRequests()
+	cut := time.Now()
+	term := <-next
+	require.NotNil(t, term, "nobody has followed")
+	took := time.Since(cut)
+	require.Error(t, old.Err(), "two lead at once")
+	require.Greater(t, term.Token(), old.Token())
+	_ = term.Resign(within(t, time.Minute)) // it may have been lost on a busy machine
+
+	with, err := consulkv.New(client, nil).Lifetime(10 * time.Second) // the shortest that there is
+	require.NoError(t, err)
+	t.Logf("a leader that was cut off was followed after %v; a session would last %v", took, with.Max)
+	require.Less(t, took, with.Max/2)
+	faults.Heal()
+	_ = old.Resign(within(t, time.Minute)) // it is lost
+}
+
+// Both have judged the same revision, and both write.
+func TestOneOfTwoObserversReplacesADeadRecord(t *testing.T) {
+	one, _, _ := observed(t)
+	two, _, _ := observed(t)
+	names, recs := abandoned(t, 50, one, two)
+	time.Sleep(brief + brief/2)
+	for i, name := range names {
+		won := race(t, kv.ErrHeld,
+			func() (kv.Record, error) { return one.Create(t.Context(), name, signed("one", time.Minute)) },
+			func() (kv.Record, error) { return two.Create(t.Context(), name, signed("two", time.Minute)) })
+		require.Greater(t, won.Token, recs[i].Token)
+		got, err := one.Get(t.Context(), name)
+		require.NoError(t, err)
+		require.Equal(t, won, got)
+	}
+}
+
+// Its owner comes back at the moment at which it is replaced, and does not know how
+// late it is. Whoever is told that the safe is its own is the only one.
+func TestAnOwnerOrItsSuccessorIsRightNeverBoth(t *testing.T) {
+	owner, _, _ := observed(t)
+	rival, _, _ := observed(t)
+	names, recs := abandoned(t, 50, rival)
+	time.Sleep(brief + brief/2)
+	for i, name := range names {
+		race(t, nil,
+			func() (kv.Record, error) { return owner.Refresh(t.Context(), name, recs[i]) },
+			func() (kv.Record, error) { return rival.Create(t.Context(), name, signed("rival", time.Minute)) })
+	}
+}
+
+// race carries two calls out at once, of which one succeeds, and returns what that
+// one returned. The other is refused.
+func race(t testing.TB, refused error, calls ...func() (kv.Record, error)) (won kv.Record) {
+	t.Helper()
+	recs, errs := make([]kv.Record, len(calls)), make([]error, len(calls))
+	var both sync.WaitGroup
+	for i, call := range calls {
+		both.Go(func() { recs[i], errs[i] = call() })
+	}
+	both.Wait()
+	winners := 0
+	for i, err := range errs {
+		if err == nil {
+			won, winners = recs[i], winners+1
+			continue
+		}
+		if refused != nil {
+			require.ErrorIs(t, err, refused)
+		}
+	}
+	require.Equal(t, 1, winners, "%v", errs)
+	return won
 }

@@ -1,0 +1,118 @@
+//go:build unix
+
+package consulkv_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+)
+
+// A sighting is what a watch yielded once.
+type sighting struct {
+	rec kv.Record
+	err error
+}
+
+// watching reads a watch in a goroutine of its own, until the test ends, and returns
+// what yields its next sighting.
+func watching(t testing.TB, s kv.Store, name string) (next func() sighting) {
+	ctx, cancel := context.WithCancel(context.Background())
+	seen, done := make(chan sighting, 1024), make(chan struct{})
+	go func() {
+		defer close(done)
+		for rec, err := range s.Watch(ctx, name) {
+			seen <- sighting{rec, err}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-done })
+	return func() sighting {
+		t.Helper()
+		select {
+		case o := <-seen:
+			return o
+		case <-within(t, time.Minute).Done():
+			require.FailNow(t, "the watch yields nothing")
+			panic("unreachable")
+		}
+	}
+}
+
+func TestAnObservedWatchSurvivesARestoredSnapshot(t *testing.T) {
+	server := testenv.StartConsul(t)
+	client := dial(t, server.Addr())
+	s := consulkv.NewObserved(client, &consulkv.ObservedOptions{Backstop: 3 * time.Second})
+	name := newName()
+	rec := create(t, s, name, signed("v", time.Hour))
+	saved := snapshot(t, client)
+	changed := publish(t, s, name, rec, "changed")
+	next := watching(t, s, name)
+	require.Equal(t, changed, next().rec)
+	require.NoError(t, client.Snapshot().Restore(nil, bytes.NewReader(saved)))
+	require.Equal(t, rec, next().rec)
+}
+
+// Nothing tells it of the record's end. Before it says so it looks once more.
+func TestAnObservedWatchTellsOfADeadRecordByItself(t *testing.T) {
+	s, _, _ := observed(t)
+	names, recs := abandoned(t, 1)
+	next := watching(t, s, names[0])
+	first := next()
+	require.Equal(t, recs[0], first.rec)
+	require.ErrorIs(t, next().err, kv.ErrVacant)
+	rec := create(t, s, names[0], signed("next", time.Minute))
+	require.Equal(t, rec, next().rec)
+	require.NoError(t, s.Delete(t.Context(), names[0], rec))
+	require.ErrorIs(t, next().err, kv.ErrVacant)
+}
+
+// A server that answers at once, with another revision each time.
+func TestAnObservedWatchOfABusyKeyDoesNotSpin(t *testing.T) {
+	text := base64.StdEncoding.EncodeToString([]byte(kv.EncodeObserved(kv.Record{Signature: "s", TTL: time.Minute, Token: 1})))
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := asked.Add(1)
+		w.Header().Set("X-Consul-Index", fmt.Sprint(n))
+		fmt.Fprintf(w, `[{"Key":"k","ModifyIndex":%d,"Flags":%d,"Value":%q}]`, n, uint64(observedFlags), text)
+	}))
+	defer server.Close()
+	s := consulkv.NewObserved(dial(t, strings.TrimPrefix(server.URL, "http://")), nil)
+	ctx := within(t, 2*time.Second)
+	for rec, err := range s.Watch(ctx, "k") {
+		if ctx.Err() == nil {
+			require.NoError(t, err)
+			require.EqualValues(t, 1, rec.Token)
+		}
+	}
+	require.LessOrEqual(t, asked.Load(), int64(25), "requests in two seconds")
+	require.Greater(t, asked.Load(), int64(5), "it goes on asking")
+}
+
+func TestAnObservedWatchOfASilentServerEndsByItself(t *testing.T) {
+	t.Parallel()
+	proxy := testenv.NewProxy(t, testenv.Consul(t))
+	s := consulkv.NewObserved(dial(t, proxy.Addr()), &consulkv.ObservedOptions{Backstop: time.Second})
+	ctx := within(t, time.Minute)
+	var last error
+	for _, err := range s.Watch(ctx, newName()) {
+		last = err
+		proxy.BlackHole()
+	}
+	require.ErrorContains(t, last, "no answer within")
+	require.False(t, errors.Is(last, context.DeadlineExceeded), "the reader's context has not ended")
+	require.NoError(t, ctx.Err())
+}
