@@ -40,6 +40,11 @@ func (s *Store) Diagnose(ctx context.Context) ([]Finding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rediskv: diagnose: %w", err)
 	}
+	for i, f := range findings {
+		if s.observed && f.Setting == "maxmemory_policy" && strings.HasPrefix(f.Value, "volatile-") {
+			findings[i].Advice = "" // that drops keys that have an expiry
+		}
+	}
 	return findings, nil
 }
 

@@ -1,6 +1,7 @@
 package rediskv_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -12,7 +13,9 @@ import (
 
 // advice returns which settings have advice, and requires that no setting of a
 // node is told twice.
-func (b *bench) advice(store *rediskv.Store) map[string]bool {
+func (b *bench) advice(store interface {
+	Diagnose(ctx context.Context) ([]rediskv.Finding, error)
+}) map[string]bool {
 	b.Helper()
 	findings, err := store.Diagnose(b.ctx)
 	require.NoError(b, err)
@@ -44,6 +47,9 @@ func TestADiagnosisFindsWhatBreaksExclusion(t *testing.T) {
 		require.True(t, bad[setting], setting)
 	}
 	require.False(t, bad["role"])
+	bad = b.advice(rediskv.NewObserved(client, nil))
+	require.False(t, bad["maxmemory_policy"], "a record without an expiry is not evicted")
+	require.True(t, bad["aof_enabled"])
 
 	require.NoError(t, b.other.Do(b.ctx, "replicaof", "127.0.0.1", "1").Err())
 	require.NoError(t, b.other.Do(b.ctx, "acl", "setuser", "default", "-config").Err())

@@ -47,6 +47,47 @@
 // (READONLY, MOVED, CLUSTERDOWN, LOADING, MASTERDOWN, NOAUTH, NOPERM, OOM, BUSY
 // …) is an error that is none of kv's.
 //
+// # Expiry judged by observers
+//
+// [NewObserved] makes a store whose records no clock of a server's ends: no key has
+// an expiry. Each refresh is a write that gives the record a new revision, and a
+// candidate that has seen one revision for the record's TTL, by its own clock, may
+// put its record there, on the condition that the revision is still the same. So
+// the first hole above is closed: a jump of the server's wall clock changes nothing,
+// in either direction. The second owner comes after the first has stopped trusting
+// its lease, as long as the hosts' clocks go at the same rate, but for a thousandth
+// or so. Choose it where somebody may set the server's clock, a virtual machine's
+// that is woken or moved among them.
+//
+// What it costs: each refresh is a SET, which goes to the replicas and to the
+// append-only file, and each waiting candidate looks after it. A record that its
+// owner left behind stays until somebody takes the safe, or removes it. A candidate
+// that has just begun to watch has to see the record for a whole TTL, however old it
+// is. The shortest TTL is 500 ms.
+//
+// The other holes are as they were. A server that has forgotten that a record was
+// refreshed shows an old revision, which a candidate may have watched before; it is
+// the same as if the record was lost. [ObservedOptions.Quarantine] closes the safes
+// here too, also to those who would replace a record, hand-overs among them; it is
+// measured by the candidates, each by its own clock since it first saw the server's
+// identity, so that a clock which is set after a restart does not cut it short. The
+// first who has waited for so long writes that down, and the safes are open to all.
+// Eviction touches records only by a policy that begins with allkeys.
+//
+// Where memory is short, a leader's refreshes go on, since they take no more than
+// there is in use; new values that are longer, and new records, are refused.
+//
+// The text at the key says that observers judge ("observed":true). To candidates of
+// a [Store] it is a foreign record that never expires, and they wait; and so are
+// their records to those of an [Observed], even if somebody has stripped one of its
+// expiry. All candidates of an election need the same. Values cannot be plain:
+// other programs would not see that the record has to be refreshed.
+//
+// The token is the larger of the counter and the server's clock, as told above. The
+// revision is a random number of 63 bits that comes with the request: no counter
+// that is lost, and no clock that goes back, makes a revision come again. A request
+// that the network delivers twice is known by it, and answered as the first time.
+//
 // # Records
 //
 // The key is prefix and name, verbatim. The value is the text of [kv.Encode],
@@ -156,7 +197,7 @@
 // An ACL has to allow:
 //
 //   - on all the keys: EVAL, EVALSHA, TYPE, EXISTS, GET, GETEX, SET, DEL, PTTL,
-//     PEXPIREAT; and TIME; with a quarantine also INFO, and with plain values
+//     PEXPIREAT (not where observers judge); and TIME; with a quarantine also INFO, and with plain values
 //     PEXPIRETIME; where there is a succession, or requests are heeded, on the keys
 //     of the names with ":heir" and ":request" at the end too;
 //   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
@@ -220,4 +261,9 @@
 //
 // A handover is one EVALSHA of the leader, and for each waiter a look and
 // perhaps a create.
+//
+// Where observers judge, a watch looks after each refresh too, and after half the
+// record's TTL if nothing hints at one: with a TTL of 15 s, once in five seconds
+// more than the Backstop has it look. And it looks once more before it takes a record
+// for dead. Where keyspace events are on, each refresh is a hint twice.
 package rediskv
