@@ -195,18 +195,23 @@ func (s *Schedule) Bound() time.Duration {
 // Turn returns for how long a record may be in the safe by which nobody leads. Its
 // owner says that it stays for as long as it would trust it, and not when it has
 // stood still in between; the last that it has said may be under way for long, and
-// is good for a life of the record.
+// is good for a life of the record. Where observers judge, its record stays until
+// one of them can.
 func (s *Schedule) Turn() time.Duration {
-	worst, late, anew := map[Kind]time.Duration{}, s.Delay, time.Duration(0)
+	worst, slow := map[Kind]time.Duration{}, s.Delay
+	var anew, alone time.Duration
 	life := s.Life() + s.Life()/50
 	for _, f := range s.Faults {
+		if s.Store.Expiry == ByObserver {
+			alone += f.To - f.From
+		}
 		switch f.Kind {
 		case Freeze, Suspend:
 			worst[f.Kind] = max(worst[f.Kind], f.To-f.From)
 		case PauseBefore, PauseAfter:
 			worst[f.Kind] = max(worst[f.Kind], f.Size)
 		case Delay, Duplicate:
-			late = max(late, s.Delay+2*f.Size)
+			slow = max(slow, s.Delay+2*f.Size)
 		case Anew:
 			anew += f.To - f.From + life
 		}
@@ -215,7 +220,7 @@ func (s *Schedule) Turn() time.Duration {
 	for _, d := range worst {
 		still += d
 	}
-	return 2*life + still + late + anew
+	return 2*life + still + slow + anew + alone
 }
 
 // Calm returns when nothing is wrong for longer than Bound: each window begins
