@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
 	"github.com/electkv/election/internal/testenv"
 )
@@ -51,20 +52,33 @@ func watchRows() []row {
 			must: []oracle.Rule{oracle.LeaderInTime, oracle.LeaderKept}, times: 3,
 			part: func(p *part) { p.Backstop = backstop },
 			play: func(s *stage) {
-				first := s.alive()
-				s.keep(first, s.ttl)
-				s.links("is not answered to blocking queries", func(p *testenv.Proxy) {
-					p.Affect(func(c testenv.Connection) bool { return bytes.Contains(c.Last, []byte("index=")) })
-					p.DropReplies()
-				})
-				s.pass(s.ttl)
-				killed := boottime.Now()
-				// A query is given up ten seconds after its answer was due.
-				s.due(first.Who, s.takeover()+backstop+10*time.Second, "SIGKILL")
-				s.kill(first.Who)
-				next := s.leader(first.Who)
+				killed, next := s.deafQueries(backstop)
 				require.Greater(s.t, next.Begin-killed, s.takeover(), "the watches were not dead")
+			},
+			// Who judges looks once more, and finds what its watch has not told.
+			observed: func(r *row) {
+				r.play = func(s *stage) {
+					_, next := s.deafQueries(backstop)
+					s.hears(next.Who, "does not tell of what is there")
+				}
 			},
 		},
 	}
+}
+
+// deafQueries has no blocking query answered, and the leader killed.
+func (s *stage) deafQueries(backstop time.Duration) (killed time.Duration, next history.Stretch) {
+	s.t.Helper()
+	first := s.alive()
+	s.keep(first, s.ttl)
+	s.links("is not answered to blocking queries", func(p *testenv.Proxy) {
+		p.Affect(func(c testenv.Connection) bool { return bytes.Contains(c.Last, []byte("index=")) })
+		p.DropReplies()
+	})
+	s.pass(s.ttl)
+	killed = boottime.Now()
+	// A query is given up ten seconds after its answer was due.
+	s.due(first.Who, s.takeover()+backstop+10*time.Second, "SIGKILL")
+	s.kill(first.Who)
+	return killed, s.leader(first.Who)
 }
