@@ -161,7 +161,7 @@ func TestObserversJudgeTTLsThatNoSessionHas(t *testing.T) {
 	require.Zero(t, requests.count.Load())
 	_, err := s.Lifetime(brief - 1)
 	require.ErrorContains(t, err, "want one from 500ms")
-	for _, ttl := range []time.Duration{brief, brief + 1, math.MaxInt64 / time.Millisecond * time.Millisecond} {
+	for _, ttl := range []time.Duration{brief, brief + 1, time.Duration(math.MaxInt64 - math.MaxInt64%int64(time.Millisecond))} {
 		life, err := s.Lifetime(ttl)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, life.Min, ttl)

@@ -54,7 +54,7 @@ func TestAWaitingObserverSendsARequestARefresh(t *testing.T) {
 	for range refreshes {
 		_, err := owner.Refresh(t.Context(), name, rec)
 		require.NoError(t, err)
-		time.Sleep(brief)
+		time.Sleep(brief / 2)
 	}
 	rec = publish(t, owner, name, rec, "the last")
 	require.Equal(t, rec, next().rec, "no refresh is told of")

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -100,19 +99,4 @@ func TestAnObservedWatchOfABusyKeyDoesNotSpin(t *testing.T) {
 	}
 	require.LessOrEqual(t, asked.Load(), int64(25), "requests in two seconds")
 	require.Greater(t, asked.Load(), int64(5), "it goes on asking")
-}
-
-func TestAnObservedWatchOfASilentServerEndsByItself(t *testing.T) {
-	t.Parallel()
-	proxy := testenv.NewProxy(t, testenv.Consul(t))
-	s := consulkv.NewObserved(dial(t, proxy.Addr()), &consulkv.ObservedOptions{Backstop: time.Second})
-	ctx := within(t, time.Minute)
-	var last error
-	for _, err := range s.Watch(ctx, newName()) {
-		last = err
-		proxy.BlackHole()
-	}
-	require.ErrorContains(t, last, "no answer within")
-	require.False(t, errors.Is(last, context.DeadlineExceeded), "the reader's context has not ended")
-	require.NoError(t, ctx.Err())
 }

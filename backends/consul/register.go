@@ -24,7 +24,7 @@ const (
 	// shortestObserved is the shortest TTL that observers judge.
 	shortestObserved = 500 * time.Millisecond
 	// longestObserved is the longest that the text form holds.
-	longestObserved = math.MaxInt64 / time.Millisecond * time.Millisecond
+	longestObserved = time.Duration(math.MaxInt64 - math.MaxInt64%int64(time.Millisecond))
 )
 
 // A register is an [observer.Register]: a safe is one key without a session, and its

@@ -76,7 +76,7 @@ func TestAnObservedRecordHasNoLeaseAndTakesItsTokenAlong(t *testing.T) {
 		rec = publish(t, store, name, rec, rec.Value+"+")
 		at := pair(t, client, name).Kvs[0]
 		require.Zero(t, at.Lease)
-		require.EqualValues(t, first.CreateRevision, at.CreateRevision)
+		require.Equal(t, first.CreateRevision, at.CreateRevision)
 		require.Equal(t, rec.Token, kv.DecodeObserved(string(at.Value)).Token)
 		require.GreaterOrEqual(t, at.ModRevision, last+2, "each of the two was a write")
 		last = at.ModRevision
@@ -122,7 +122,7 @@ func TestObserversJudgeTTLsThatNoLeaseHas(t *testing.T) {
 	}
 	_, err := store.Lifetime(brief - 1)
 	require.ErrorContains(t, err, "want one from 500ms")
-	for _, ttl := range []time.Duration{brief, brief + 1, math.MaxInt64 / time.Millisecond * time.Millisecond} {
+	for _, ttl := range []time.Duration{brief, brief + 1, time.Duration(math.MaxInt64 - math.MaxInt64%int64(time.Millisecond))} {
 		life, err := store.Lifetime(ttl)
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, life.Min, ttl)
