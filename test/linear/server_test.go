@@ -130,6 +130,42 @@ func redisSubject(t testing.TB, recorder *linear.Recorder, name string, addrs []
 	}
 }
 
+// observed is a subject whose store lets observers judge expiry. There no record
+// fades in a trial: when one has is not the same for all who look, and whoever sees
+// it later than others tells another story.
+func observed(t testing.TB, recorder *linear.Recorder, name string, server *testenv.Server, store func(wire) kv.Store) subject {
+	wires := newWires(t, server.Addr())
+	return subject{
+		name:   name + "-observed",
+		faults: append(wireFaults(wires), serverFaults("server", time.Second, one(server))...),
+		open:   func(client int) kv.Store { return recorder.Client(client, store(wires[client])) },
+	}
+}
+
+func TestObservedEtcdIsLinearizable(t *testing.T) {
+	t.Parallel() // it often waits
+	server, recorder := testenv.StartEtcd(t), linear.NewRecorder()
+	try(t, recorder, observed(t, recorder, "etcd", server, func(w wire) kv.Store {
+		return etcdkv.NewObserved(dialEtcd(t, w), nil)
+	}))
+}
+
+func TestObservedConsulIsLinearizable(t *testing.T) {
+	t.Parallel() // it often waits
+	server, recorder := testenv.StartConsul(t), linear.NewRecorder()
+	try(t, recorder, observed(t, recorder, "consul", server, func(w wire) kv.Store {
+		return consulkv.NewObserved(dialConsul(t, w[0]), nil)
+	}))
+}
+
+func TestObservedRedisIsLinearizable(t *testing.T) {
+	t.Parallel() // it often waits
+	server, recorder := testenv.StartRedis(t), linear.NewRecorder()
+	try(t, recorder, observed(t, recorder, "redis", server, func(w wire) kv.Store {
+		return rediskv.NewObserved(dialRedis(t, w, server.Addr()), nil)
+	}))
+}
+
 func TestEtcdIsLinearizable(t *testing.T) {
 	t.Parallel() // it often waits
 	server, recorder := testenv.StartEtcd(t), linear.NewRecorder()
