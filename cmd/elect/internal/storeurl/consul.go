@@ -15,7 +15,7 @@ import (
 
 // consulParams are the URL parameters of Consul besides TLS.
 func consulParams() []string {
-	return []string{"dc", "namespace", "partition", "min-ttl", "plain"}
+	return []string{"dc", "namespace", "partition", "min-ttl", "plain", expiryParam}
 }
 
 func parseConsul(l *location) (func() (*Store, error), error) {
@@ -55,6 +55,16 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
+	observed, err := l.observed()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case observed && plain:
+		return nil, errors.New("expiry=observer and plain exclude each other: a plain value is a leader's as long as a session holds its key, which Consul judges")
+	case observed && minTTL > 0:
+		return nil, errors.New("expiry=observer and min-ttl exclude each other: no session is made, so that no TTL of one matters")
+	}
 	prefix := l.prefix()
 	if strings.HasPrefix(prefix, "/") {
 		return nil, errors.New("two slashes before the prefix; no key of Consul begins with a slash: write one")
@@ -65,9 +75,12 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 			return nil, err
 		}
 		with := func(plain bool, _ etcdkv.Layout) kv.Store {
+			if observed && !plain {
+				return consulkv.NewObserved(client, &consulkv.ObservedOptions{Prefix: prefix})
+			}
 			return consulkv.New(client, &consulkv.Options{Prefix: prefix, MinTTL: minTTL, Plain: plain})
 		}
-		return &Store{KV: with(plain, 0), Consul: client, prefix: prefix, Plain: plain, with: with}, nil
+		return &Store{KV: with(plain, 0), Consul: client, prefix: prefix, Observed: observed, Plain: plain, with: with}, nil
 	}, nil
 }
 

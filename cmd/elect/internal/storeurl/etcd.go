@@ -14,7 +14,7 @@ import (
 )
 
 // etcdParams are the URL parameters of etcd besides TLS.
-func etcdParams() []string { return []string{"layout", "suffix", "plain"} }
+func etcdParams() []string { return []string{"layout", "suffix", "plain", expiryParam} }
 
 func parseEtcd(l *location) (func() (*Store, error), error) {
 	source := tlsSource{
@@ -65,6 +65,13 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
+	observed, err := l.observed()
+	if err != nil {
+		return nil, err
+	}
+	if observed && (plain || layout != etcdkv.OneKey) {
+		return nil, errors.New("expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges")
+	}
 	prefix, suffix := l.prefix(), l.query.Get("suffix")
 	return func() (*Store, error) {
 		client, err := clientv3.New(config)
@@ -72,9 +79,12 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 			return nil, fmt.Errorf("connect and log in: %w", err)
 		}
 		with := func(plain bool, layout etcdkv.Layout) kv.Store {
+			if observed && !plain && layout == etcdkv.OneKey {
+				return etcdkv.NewObserved(client, &etcdkv.ObservedOptions{Prefix: prefix, Suffix: suffix})
+			}
 			return etcdkv.New(client, &etcdkv.Options{Prefix: prefix, Suffix: suffix, Plain: plain, Layout: layout})
 		}
-		return &Store{KV: with(plain, layout), Etcd: client, closer: client, prefix: prefix, suffix: suffix, Plain: plain, Layout: layout, with: with}, nil
+		return &Store{KV: with(plain, layout), Etcd: client, closer: client, prefix: prefix, suffix: suffix, Observed: observed, Plain: plain, Layout: layout, with: with}, nil
 	}, nil
 }
 

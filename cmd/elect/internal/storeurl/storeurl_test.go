@@ -3,6 +3,7 @@ package storeurl_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,8 +55,12 @@ func TestOpenReturnsAStoreWithItsClient(t *testing.T) {
 		"redis://127.0.0.1:1":      func(s *storeurl.Store) bool { return s.Redis != nil },
 		"redis://a,b?cluster=true": func(s *storeurl.Store) bool { return s.Redis != nil },
 
-		"redis://h?expiry=store":    func(s *storeurl.Store) bool { return s.Redis != nil && !s.Observed },
-		"redis://h?expiry=observer": func(s *storeurl.Store) bool { return s.Redis != nil && s.Observed },
+		"etcd://h?expiry=store":      func(s *storeurl.Store) bool { return s.Etcd != nil && !s.Observed && judge(s) == "*etcdkv.Store" },
+		"etcd://h?expiry=observer":   func(s *storeurl.Store) bool { return s.Etcd != nil && s.Observed && judge(s) == "*etcdkv.Observed" },
+		"consul://h?expiry=store":    func(s *storeurl.Store) bool { return s.Consul != nil && !s.Observed && judge(s) == "*consulkv.Store" },
+		"consul://h?expiry=observer": func(s *storeurl.Store) bool { return s.Consul != nil && s.Observed && judge(s) == "*consulkv.Observed" },
+		"redis://h?expiry=store":     func(s *storeurl.Store) bool { return s.Redis != nil && !s.Observed },
+		"redis://h?expiry=observer":  func(s *storeurl.Store) bool { return s.Redis != nil && s.Observed },
 	} {
 		t.Run(raw, func(t *testing.T) {
 			a, err := storeurl.Parse(raw, nothing)
@@ -153,8 +158,8 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 	const (
 		all      = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)"
 		tls      = "cacert cert key servername insecure-skip-verify"
-		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls + " layout suffix plain"
-		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl plain"
+		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls + " layout suffix plain expiry"
+		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl plain expiry"
 		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine plain expiry"
 		file     = "use file:///directory"
 		portText = "has a port that is not a number from 1 to 65535"
@@ -210,9 +215,15 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		"redis://a?cluster=true&master=m":  "store redis:...: cluster and master exclude each other; " + redis,
 		"redis://a/1?cluster=true":         "store redis:...: a cluster has no database but 0; " + redis,
 		"redis://a?cluster=perhaps":        `store redis:...: parameter "cluster" is neither true nor false; ` + redis,
+		"etcd://h?expiry=never":            `store etcd:...: parameter "expiry" is neither store nor observer; ` + etcd,
+		"consul://h?expiry=never":          `store consul:...: parameter "expiry" is neither store nor observer; ` + consul,
 		"redis://h?expiry=never":           `store redis:...: parameter "expiry" is neither store nor observer; ` + redis,
 
-		"redis://h?expiry=observer&plain=true": "store redis:...: expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges; " + redis,
+		"etcd://h?expiry=observer&plain=true":   "store etcd:...: expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges; " + etcd,
+		"etcd://h?expiry=observer&layout=claim": "store etcd:...: expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges; " + etcd,
+		"consul://h?expiry=observer&plain=true": "store consul:...: expiry=observer and plain exclude each other: a plain value is a leader's as long as a session holds its key, which Consul judges; " + consul,
+		"consul://h?expiry=observer&min-ttl=1s": "store consul:...: expiry=observer and min-ttl exclude each other: no session is made, so that no TTL of one matters; " + consul,
+		"redis://h?expiry=observer&plain=true":  "store redis:...: expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges; " + redis,
 	} {
 		t.Run(raw, func(t *testing.T) {
 			_, err := storeurl.Parse(raw, nothing)
@@ -285,4 +296,13 @@ func TestTheDefaultRefusesADirectoryThatOthersCanReach(t *testing.T) {
 			require.ErrorContains(t, err, "name another with --store or ELECT_STORE")
 		})
 	}
+}
+
+// judge names the type that the store has for who judges expiry, and requires that
+// the other way to judge has another.
+func judge(s *storeurl.Store) string {
+	if s.With(false, 0) == nil || fmt.Sprintf("%T", s.With(false, 0)) != fmt.Sprintf("%T", s.KV) || fmt.Sprintf("%T", s.Otherwise()) == fmt.Sprintf("%T", s.KV) {
+		return ""
+	}
+	return fmt.Sprintf("%T", s.KV)
 }
