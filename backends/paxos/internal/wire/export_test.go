@@ -17,6 +17,7 @@ const (
 	KindMessage = kindMessage
 	MaxHello    = maxHello
 	MaxWaiting  = maxWaiting
+	MaxClients  = maxClients
 )
 
 // Hello encodes a hello, of any version.

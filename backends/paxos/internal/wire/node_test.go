@@ -202,4 +202,26 @@ func many(n int) []lease.MemberID {
 	return all
 }
 
+func TestCloseWaitsForWhatIsDelivered(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1)
+	n, err := wire.New(c.config(c.members[0]))
+	require.NoError(t, err)
+	begun, end, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	require.NoError(t, n.Listen(func(lease.MemberID, lease.Message) { close(begun); <-end }))
+	n.Send(c.members[0], lease.Query{})
+	<-begun
+	go func() {
+		defer close(closed)
+		_ = n.Close()
+	}()
+	select {
+	case <-closed:
+		t.Error("it did not wait")
+	case <-time.After(100 * time.Millisecond):
+	}
+	close(end)
+	<-closed
+}
+
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -285,6 +286,60 @@ func TestAPeerThatSpeaksWrongIsCutOffAndNothingElseHappens(t *testing.T) {
 		})
 	}
 	node.delivers(other, "still")
+}
+
+func TestASilentMemberSaysThatItIsAlive(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	node := c.start(c.config(c.members[1]))
+	k, body, err := wire.ReadFrame(c.visitAs(node.id, 1), wire.MaxHello)
+	require.NoError(t, err)
+	require.Equal(t, wire.KindAlive, k)
+	require.Empty(t, body)
+}
+
+func TestThereIsRoomForSoManyClientsAndForAnotherWhenOneHasGone(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1)
+	node := c.start(c.config(c.members[0]))
+	hello := func(i int) []byte { return wire.Hello(1, "", uint64(i), c.config("").Terms) }
+	config := c.authority.Config("client")
+	first := c.visit(node.id, config)
+	first.welcome(hello(0))
+	stop := make(chan struct{})
+	var alive sync.WaitGroup
+	defer alive.Wait()
+	defer close(stop)
+	keep := func(v visitor) {
+		alive.Go(func() {
+			for v.SetDeadline(time.Now().Add(patience)) == nil {
+				if _, err := v.Write(wire.Frame(wire.KindAlive, nil)); err != nil {
+					return
+				}
+				select {
+				case <-stop:
+					return
+				case <-time.After(500 * time.Millisecond):
+				}
+			}
+		})
+	}
+	keep(first)
+	for i := 1; i < wire.MaxClients; i++ {
+		v := c.visit(node.id, config)
+		v.welcome(hello(i))
+		keep(v)
+	}
+	late := c.visit(node.id, config)
+	late.say(wire.Frame(wire.KindHello, hello(99)))
+	require.Contains(t, late.refused(), "64 clients are connected already")
+	first.Close()
+	require.Eventually(t, func() bool {
+		v := c.visit(node.id, config)
+		v.say(wire.Frame(wire.KindHello, hello(100)))
+		k, _, err := wire.ReadFrame(v, wire.MaxHello)
+		return err == nil && k == wire.KindHello
+	}, patience, 50*time.Millisecond)
 }
 
 func TestASlowLorisIsShutOut(t *testing.T) {
