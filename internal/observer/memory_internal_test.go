@@ -1,7 +1,9 @@
 package observer
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"testing"
 	"time"
 
@@ -41,6 +43,50 @@ func TestWhatNobodyWatchesIsForgotten(t *testing.T) {
 	m.vacant("watched")
 	require.Empty(t, m.seen)
 	require.Zero(t, m.order.Len())
+}
+
+func TestAnEarlierRevisionIsNotJudgedByTheTimeOfALaterOne(t *testing.T) {
+	now := time.Duration(0)
+	m := newMemory(func() (mono, boot time.Duration) { return now, now })
+	one := kv.Record{Signature: "s", Token: 1, Revision: 1, TTL: time.Second}
+	two, late := one, one
+	two.Revision, late.Revision = 2, 3
+	m.saw("name", one)
+	now = time.Hour
+	require.LessOrEqual(t, m.left("name", one), time.Duration(0))
+	m.saw("name", two)
+	require.Equal(t, time.Second, m.left("name", two))
+	now += time.Minute
+	require.LessOrEqual(t, m.left("name", two), time.Duration(0))
+	require.Equal(t, time.Second, m.left("name", one), "it is out of date")
+	require.Equal(t, time.Second, m.left("name", late), "it was not seen yet")
+	m.saw("name", one)
+	require.Equal(t, time.Second, m.left("name", one), "a late answer starts the time anew")
+}
+
+// vacant is a register that holds nothing.
+type vacant struct{ Register }
+
+func (vacant) Get(context.Context, string) (kv.Record, error) { return kv.Record{}, kv.ErrVacant }
+
+func (vacant) Watch(context.Context, string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) { yield(kv.Record{}, kv.ErrVacant) }
+}
+
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	rec := kv.Record{Signature: "s", Token: 1, Revision: 1, TTL: time.Second}
+	s := New(vacant{}, nil)
+	s.memory.saw("name", rec)
+	_, err := s.Get(t.Context(), "name")
+	require.ErrorIs(t, err, kv.ErrVacant)
+	require.Empty(t, s.memory.seen)
+	s.memory.saw("name", rec)
+	for _, err := range s.Watch(t.Context(), "name") {
+		require.ErrorIs(t, err, kv.ErrVacant)
+		break
+	}
+	require.Empty(t, s.memory.seen)
+	require.Empty(t, s.memory.watched)
 }
 
 // Contents of one token never look alike.

@@ -2,6 +2,7 @@ package observer_test
 
 import (
 	"context"
+	"iter"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -281,6 +282,75 @@ func TestAForeignRecordIsNeverJudged(t *testing.T) {
 			a.seesVacancy()
 		}
 		a.create("a")
+	})
+}
+
+// expiring says of each record that it has an expiry of its own, or none, as a store
+// may that has keys of other programs too.
+type expiring struct {
+	observer.Register
+	ttl       time.Duration
+	permanent bool
+}
+
+func (e expiring) say(rec kv.Record, err error) (kv.Record, error) {
+	if err == nil && rec.Foreign {
+		rec.TTL = e.ttl
+	}
+	if err == nil {
+		rec.Permanent, rec.Lease = e.permanent, "lease"
+	}
+	return rec, err
+}
+
+func (e expiring) Get(ctx context.Context, name string) (kv.Record, error) {
+	return e.say(e.Register.Get(ctx, name))
+}
+
+func (e expiring) Put(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	return e.say(e.Register.Put(ctx, name, old, next))
+}
+
+func (e expiring) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		for rec, err := range e.Register.Watch(ctx, name) {
+			if !yield(e.say(rec, err)) {
+				return
+			}
+		}
+	}
+}
+
+func TestAForeignRecordIsNotJudgedWhateverTTLItHas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := memregister.New()
+		h := newHost(t, expiring{reg, ttl, false})
+		reg.Overwrite("safe", "host-7")
+		all := watch(t, h)
+		for range 5 {
+			h.refused("a")
+			rec, err := h.Get(t.Context(), "safe")
+			require.NoError(t, err)
+			require.True(t, rec.Foreign)
+			time.Sleep(ttl)
+		}
+		require.Len(t, all(), 1)
+	})
+}
+
+// A key without an expiry is what it has to be here.
+func TestAnOwnRecordIsNeitherPermanentNorOfALease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := memregister.New()
+		h := newHost(t, expiring{reg, ttl, true})
+		rec := h.create("a")
+		require.False(t, rec.Permanent)
+		require.Empty(t, rec.Lease)
+		h.sees(rec)
+		reg.Overwrite("safe", "host-7")
+		rec, err := h.Get(t.Context(), "safe")
+		require.NoError(t, err)
+		require.True(t, rec.Permanent, "a foreign one is")
 	})
 }
 

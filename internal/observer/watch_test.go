@@ -95,13 +95,15 @@ func TestAWatchTellsAgainOfARecordThatLives(t *testing.T) {
 
 // The timer runs by another clock than the judge.
 func TestAWatchWhoseTimerIsEarlyWaitsOn(t *testing.T) {
-	bubble(t, func(t *testing.T, _ *memregister.Register, a, b *host) {
+	bubble(t, func(t *testing.T, reg *memregister.Register, a, b *host) {
 		rec := a.create("a")
 		all := watch(t, b)
 		time.Sleep(ttl - 1)
 		b.slept.Store(int64(3 * time.Second))
+		before := reg.Requests()
 		time.Sleep(3 * time.Second)
 		require.Len(t, all(), 1)
+		require.Equal(t, before, reg.Requests())
 		b.sees(rec)
 		time.Sleep(time.Millisecond)
 		require.ErrorIs(t, all()[0].err, kv.ErrVacant)
@@ -178,16 +180,51 @@ func TestALookThatShowsARefreshIsNoVacancy(t *testing.T) {
 		rec := a.create("a")
 		net := cut{reg, new(atomic.Bool), new(atomic.Bool)}
 		all := watch(t, newHost(t, net))
-		net.silent.Store(true)
-		time.Sleep(ttl - 1)
-		a.refresh(rec)
-		time.Sleep(2)
-		net.silent.Store(false)
-		for range 10 {
-			time.Sleep(ttl / 3)
+		for range 3 {
+			net.silent.Store(true)
+			time.Sleep(ttl - 1)
 			a.refresh(rec)
+			time.Sleep(2)
+			net.silent.Store(false)
+			for range 10 {
+				time.Sleep(ttl / 3)
+				a.refresh(rec)
+			}
 		}
 		require.Len(t, all(), 1)
+	})
+}
+
+// lingering is a register whose watches take a while to end.
+type lingering struct {
+	*memregister.Register
+	open *atomic.Int64
+}
+
+func (l lingering) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		l.open.Add(1)
+		defer l.open.Add(-1)
+		l.Register.Watch(ctx, name)(yield)
+		time.Sleep(time.Second)
+	}
+}
+
+func TestAWatchLeavesNoneOfTheRegisterBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		reg := lingering{memregister.New(), new(atomic.Int64)}
+		h := newHost(t, reg)
+		for range h.Watch(t.Context(), "safe") {
+			require.Equal(t, int64(1), reg.open.Load())
+			break
+		}
+		require.Zero(t, reg.open.Load())
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		for range h.Watch(ctx, "safe") {
+			cancel()
+		}
+		require.Zero(t, reg.open.Load())
 	})
 }
 
