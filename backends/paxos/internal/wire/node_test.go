@@ -205,7 +205,9 @@ func many(n int) []lease.MemberID {
 func TestCloseWaitsForWhatIsDelivered(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
-	n, err := wire.New(c.config(c.members[0]))
+	config := c.config(c.members[0])
+	config.Terms.Round = time.Minute
+	n, err := wire.New(config)
 	require.NoError(t, err)
 	begun, end, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	require.NoError(t, n.Listen(func(lease.MemberID, lease.Message) { close(begun); <-end }))
