@@ -109,11 +109,11 @@ func jumpAbout(s *stage) {
 	s.handOn(first)
 }
 
-// handOn has the leader resign, and the next one killed.
+// handOn has the leader leave, and the next one killed.
 func (s *stage) handOn(first history.Stretch) {
 	s.t.Helper()
 	s.due(first.Who, s.release(), "its end")
-	s.tell(first.Who, "resign")
+	s.tell(first.Who, "close")
 	second := s.leader(first.Who)
 	s.due(second.Who, s.takeover(), "SIGKILL")
 	s.kill(second.Who)

@@ -46,11 +46,16 @@ func (r *results) matrix() string {
 // nothing is said of a store to which a circumstance cannot happen.
 const nothing = "–"
 
+// observed is how the name of a store ends in which candidates judge when a record
+// has expired.
+const observed = "-observed"
+
 // under returns what is known of a store under a circumstance. What was not
-// played on several servers since each is like the one alone is as it is there.
+// played on several servers since each is like the one alone is as it is there,
+// but where somebody else judges expiry.
 func (r *results) under(c circumstance, store string) string {
 	verdict := c.judge(r.Faults[store])
-	if verdict != nothing {
+	if verdict != nothing || strings.HasSuffix(store, observed) {
 		return verdict
 	}
 	alone, _, _ := strings.Cut(strings.TrimSuffix(store, "3"), "-")

@@ -285,6 +285,20 @@ func TestTheMatrixSaysYesOnlyIfEveryRowShowsOneLeader(t *testing.T) {
 	}
 }
 
+func TestWhatOneJudgeOfExpiryShowsIsNotSaidOfAnother(t *testing.T) {
+	green := fault{Number: 29, Applies: true, Expected: "green", Verdict: "yes", Findings: oracle.Findings{{Promise: oneLeader(), Verdict: oracle.Kept}}}
+	none := fault{Number: 29, Reason: "no"}
+	c := circumstance{"", []int{29}, "yes"}
+	r := &results{Faults: map[string][]fault{"x": {green}, "x3": {none}, "x-ring": {none}, "x-observed": {none}}}
+	require.Equal(t, "yes (as x)", r.under(c, "x3"))
+	require.Equal(t, "yes (as x)", r.under(c, "x-ring"))
+	require.Equal(t, nothing, r.under(c, "x-observed"))
+	r.Faults["x-observed"] = []fault{green}
+	r.Faults["x"] = []fault{none}
+	require.Equal(t, nothing, r.under(c, "x"))
+	require.Equal(t, "yes", r.under(c, "x-observed"))
+}
+
 // The numbers are those of the fault plan.
 func TestEachCircumstanceNeedsEachOfItsRows(t *testing.T) {
 	for i, numbers := range [][]int{{1, 2, 3, 4, 5, 6, 8, 15, 16, 17, 18, 24, 25, 26}, {9, 10}, {11}, {29}, {13, 14, 46, 47}, {32}} {

@@ -20,7 +20,12 @@ import (
 // The stores that a whole proof is about. One without results is reported as
 // not run.
 func stores() []string {
-	return []string{"file", "etcd", "etcd3", "consul", "consul3", "redis", "redis-sentinel", "redis-cluster"}
+	return []string{
+		"file",
+		"etcd", "etcd3", "etcd-observed",
+		"consul", "consul3", "consul-observed",
+		"redis", "redis-sentinel", "redis-cluster", "redis-observed",
+	}
 }
 
 // results is what a run left in its folder. What is nil was not there.
