@@ -12,10 +12,15 @@ import (
 func consul(ctx context.Context, store *storeurl.Store) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	return append([]Finding{
+	findings := []Finding{
 		{Level: OK, Subject: "clock", Found: "sessions run on the servers' monotonic clocks"},
-		consulServers(ctx, store.Consul),
-	}, consulAgent(ctx, store.Consul)...)
+		{Level: OK, Subject: "expiry", Found: "Consul judges; with ?expiry=observer candidates do, by their own clocks: TTLs from 500ms on, for one write a refresh"},
+	}
+	if store.Observed {
+		findings = []Finding{candidatesJudge()}
+	}
+	findings = append(findings, consulServers(ctx, store.Consul))
+	return append(findings, consulAgent(ctx, store)...)
 }
 
 func consulServers(ctx context.Context, client *api.Client) Finding {
@@ -32,17 +37,17 @@ func consulServers(ctx context.Context, client *api.Client) Finding {
 
 // consulAgent looks at the agent's own settings, which takes the permission
 // agent:read.
-func consulAgent(ctx context.Context, client *api.Client) []Finding {
+func consulAgent(ctx context.Context, store *storeurl.Store) []Finding {
 	var self struct {
 		Config struct{ Version string }
 		Debug  struct{ SessionTTLMin string } `json:"DebugConfig"`
 	}
-	_, err := client.Raw().Query("/v1/agent/self", &self, (&api.QueryOptions{}).WithContext(ctx))
+	_, err := store.Consul.Raw().Query("/v1/agent/self", &self, (&api.QueryOptions{}).WithContext(ctx))
 	if err != nil {
 		return []Finding{{Level: Warn, Subject: "agent", Found: "unknown: " + err.Error(), Advice: "give the token agent:read to learn more"}}
 	}
 	findings := []Finding{{Level: OK, Subject: "agent", Found: "Consul " + self.Config.Version}}
-	if self.Debug.SessionTTLMin != "" && self.Debug.SessionTTLMin != "0s" {
+	if !store.Observed && self.Debug.SessionTTLMin != "" && self.Debug.SessionTTLMin != "0s" {
 		findings = append(findings, Finding{Level: OK, Subject: "session_ttl_min", Found: self.Debug.SessionTTLMin + ": no shorter TTL is granted; for one below 10 s say ?min-ttl= in the URL"})
 	}
 	return findings

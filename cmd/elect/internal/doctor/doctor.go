@@ -43,9 +43,13 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 	findings := []Finding{}
 	life, err := store.KV.Lifetime(ttl)
 	if err != nil {
-		return append(findings, Finding{Fail, "TTL", err.Error(), "the store cannot honour it", "use another --ttl"})
+		f := Finding{Fail, "TTL", err.Error(), "the store cannot honour it", "use another --ttl"}
+		if store.Otherwise() != nil && !store.Observed {
+			f.Advice += ", or expiry=observer in the URL, which has them from 500ms on"
+		}
+		return append(findings, f)
 	}
-	findings = append(findings, lifetime(ttl, life))
+	findings = append(findings, lifetime(store, ttl, life))
 	trip := roundTrip(ctx, store, ttl)
 	findings = append(findings, trip)
 	if trip.Level == Fail {
@@ -70,8 +74,12 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 }
 
 // lifetime says how long a dead leader keeps others out.
-func lifetime(ttl time.Duration, life kv.Lifetime) Finding {
+func lifetime(store *storeurl.Store, ttl time.Duration, life kv.Lifetime) Finding {
 	f := Finding{Level: OK, Subject: "failover", Found: fmt.Sprintf("a leader that vanished keeps others out for at most %v, with a TTL of %v", life.Max, ttl)}
+	if store.Observed {
+		f.Found += fmt.Sprintf("; those who watched it until then, for %v", ttl)
+		return f
+	}
 	if life.Max > ttl+ttl/2 {
 		f.Level = Warn
 		f.Why = "the store frees a record much later than its TTL says"

@@ -13,6 +13,10 @@ import (
 func etcd(ctx context.Context, store *storeurl.Store) []Finding {
 	findings := []Finding{
 		{Level: OK, Subject: "clock", Found: "leases run on the servers' monotonic clocks"},
+		{Level: OK, Subject: "expiry", Found: "etcd judges; with ?expiry=observer candidates do, by their own clocks: TTLs from 500ms on, for one write a refresh"},
+	}
+	if store.Observed {
+		findings = []Finding{candidatesJudge()}
 	}
 	for _, endpoint := range store.Etcd.Endpoints() {
 		findings = append(findings, etcdEndpoint(ctx, store.Etcd, endpoint))
@@ -74,4 +78,9 @@ func etcdAlarms(ctx context.Context, client *clientv3.Client) Finding {
 		}
 	}
 	return Finding{Level: OK, Subject: "alarms", Found: "none"}
+}
+
+// candidatesJudge is for a store whose URL has expiry=observer.
+func candidatesJudge() Finding {
+	return Finding{Level: OK, Subject: "clock", Found: "candidates judge expiry by their own clocks; the servers' are not asked, and each refresh is a write"}
 }

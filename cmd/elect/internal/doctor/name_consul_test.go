@@ -133,6 +133,18 @@ func TestTheDoctorKnowsRecordsInConsulWhateverTheURLSays(t *testing.T) {
 	s.put("beside.election", "x")
 	require.Equal(t, []string{"OK", "FAIL"}, s.examine("another's key where a plain value's record belongs", "beside", usual, plain))
 
+	const observer = "expiry=observer"
+	s.lead("observed", observer)
+	require.Equal(t, []string{"OK", "WARN", "WARN"}, s.examine("a record whose expiry candidates judge", "observed", observer, usual, plain))
+	s.lead("session", usual)
+	require.Equal(t, []string{"WARN"}, s.examine("a record with a session, where candidates judge", "session", observer))
+	lock := s.lock("released", "")
+	require.Equal(t, []string{"WARN"}, s.examine("api.Lock, where candidates judge", "released", observer))
+	require.NoError(t, lock.Unlock())
+	require.Equal(t, []string{"FAIL"}, s.examine("api.Lock, released, where candidates judge", "released", observer))
+	s.put("observed", "x")
+	require.Equal(t, []string{"FAIL"}, s.examine("another's write over a record whose expiry candidates judge", "observed", observer))
+
 	s.requireTold("consul-records.txt")
 }
 

@@ -147,6 +147,16 @@ func TestTheDoctorKnowsRecordsInEtcdWhateverTheURLSays(t *testing.T) {
 	s.put(s.key("one-key"), "x", false)
 	require.Equal(t, []string{"FAIL"}, s.examine("another's write over a record", "one-key", key))
 
+	const observer = "expiry=observer"
+	s.lead("observed", observer)
+	require.Equal(t, []string{"OK", "WARN", "WARN", "OK FAIL"}, s.examine("a record whose expiry candidates judge", "observed", observer, "expiry=store", "plain=true", queue))
+	s.lead("leased", key)
+	require.Equal(t, []string{"WARN"}, s.examine("a record with a lease, where candidates judge", "leased", observer))
+	s.lead("leased-plain", key+plain)
+	require.Equal(t, []string{"WARN"}, s.examine("a plain value with a lease, where candidates judge", "leased-plain", observer))
+	s.put(s.key("observed"), "x", false)
+	require.Equal(t, []string{"FAIL"}, s.examine("another's write over a record whose expiry candidates judge", "observed", observer))
+
 	s.requireTold("etcd-records.txt")
 }
 

@@ -85,11 +85,17 @@ func (n *consulName) read(keys ...string) error {
 func (n *consulName) own(pair *api.KVPair, v verdict) Lock {
 	l := n.recognise(pair, v)
 	l.Here = true
-	l.Excludes = pair.Flags == api.LockFlagValue
-	l.Stuck = !l.Excludes && !l.Held // other flags keep the safe closed, whoever set them
+	l.Excludes = pair.Flags == api.LockFlagValue || v.observed
+	l.Stuck = !l.Held && (!l.Excludes || n.store.Observed) // other flags keep the safe closed, whoever set them
+	remove := "consul kv delete " + shellQuoted(pair.Key)
 	switch {
 	case l.Ours:
-		v.matters(&l, n.store)
+		v.matters(&l, n.store, remove)
+	case n.store.Observed && l.Excludes && l.Held:
+		l.Limited, l.Why = true, "its key stays when it is released, and keeps candidates of this URL out, who judge expiry themselves"
+		l.Advice = "use another name, or leave expiry=observer out of the URL (library: consulkv.New)"
+	case n.store.Observed && l.Excludes:
+		l.Why, l.Advice = nobodyElected, "where no candidate or lock uses sessions any more, remove it: "+remove
 	case !l.Excludes && l.Advice == "":
 		l.Advice = "none of this library coexists with it: use another name"
 	case !l.Excludes:

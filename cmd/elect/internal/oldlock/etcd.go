@@ -145,9 +145,12 @@ func (n etcdName) singleKey() Lock {
 	}
 	switch {
 	case ours && l.Here:
-		n.atKey.matters(&l, n.store)
+		n.atKey.matters(&l, n.store, "etcdctl del "+shellQuoted(l.Key))
 	case ours:
 		l.Why, l.Advice = hidden(n.place()), "give all candidates the same layout: here "+theKey
+		if n.atKey.observed {
+			l.Advice += ", with expiry=observer (library: etcdkv.NewObserved)"
+		}
 	case firstMember(n.valkeyrie) != nil:
 		l.Kind = "the value beside a lock of valkeyrie or libkv"
 		l.Held, l.Stuck = l.Here, l.Here && l.Stuck
@@ -251,7 +254,7 @@ func (n etcdName) head(pair *mvccpb.KeyValue) Lock {
 	case n.isHead(pair) && n.atHead.ours:
 		n.atHead.name(&l)
 		if !n.oneKey() {
-			n.atHead.matters(&l, n.store)
+			n.atHead.matters(&l, n.store, "etcdctl del "+shellQuoted(l.Key))
 		}
 	case !kv.Decode(string(pair.Value)).Foreign:
 		l.Kind = record // of another name, whose line is in that of this one

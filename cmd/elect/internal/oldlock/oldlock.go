@@ -119,19 +119,30 @@ func hidden(key string) string {
 
 // A verdict is what the store says of the record of a name.
 type verdict struct {
-	ours  bool
-	plain bool // with this setting
-	value string
+	ours     bool
+	plain    bool // with this setting
+	observed bool // observers judge its expiry
+	value    string
 }
 
 // ask asks the store what a name's safe holds: as the URL has it and, if that is
-// foreign, with the other setting of plain. The layout is etcd's.
+// foreign, with the other setting of plain, and of who judges expiry. The layout is
+// etcd's.
 func ask(ctx context.Context, store *storeurl.Store, name string, layout etcdkv.Layout) (verdict, error) {
 	for _, plain := range []bool{store.Plain, !store.Plain} {
 		rec, err := store.With(plain, layout).Get(ctx, name)
 		switch {
 		case err == nil && !rec.Foreign:
-			return verdict{ours: true, plain: plain, value: rec.Value}, nil
+			return verdict{ours: true, plain: plain, observed: store.Observed && plain == store.Plain, value: rec.Value}, nil
+		case err != nil && !errors.Is(err, kv.ErrVacant) && !errors.Is(err, kv.ErrInvalid):
+			return verdict{}, err
+		}
+	}
+	if other := store.Otherwise(); other != nil && layout == etcdkv.OneKey {
+		rec, err := other.Get(ctx, name)
+		switch {
+		case err == nil && !rec.Foreign:
+			return verdict{ours: true, plain: store.Plain, observed: !store.Observed, value: rec.Value}, nil
 		case err != nil && !errors.Is(err, kv.ErrVacant) && !errors.Is(err, kv.ErrInvalid):
 			return verdict{}, err
 		}
@@ -139,12 +150,23 @@ func ask(ctx context.Context, store *storeurl.Store, name string, layout etcdkv.
 	return verdict{}, nil
 }
 
-// name completes a lock that is a record of ours.
-func (v verdict) name(l *Lock) { l.Kind, l.Ours, l.Value = record, true, v.value }
+// name completes a lock that is a record of ours. Where observers judge, nothing but
+// they ends it, and they do.
+func (v verdict) name(l *Lock) {
+	l.Kind, l.Ours, l.Value = record, true, v.value
+	if v.observed {
+		l.Kind, l.Held, l.Stuck = record+", whose expiry candidates judge", true, false
+		l.Why, l.Advice = "", "" // of a key without a lease or session
+	}
+}
 
 // matters completes a record that is Here: whether the candidates of the URL take
-// it for one depends on the parameter plain.
-func (v verdict) matters(l *Lock, store *storeurl.Store) {
+// it for one depends on the parameters plain and expiry. remove is how to remove it.
+func (v verdict) matters(l *Lock, store *storeurl.Store, remove string) {
+	if v.observed != store.Observed {
+		v.judged(l, remove)
+		return
+	}
 	if v.plain == store.Plain {
 		return
 	}
@@ -153,5 +175,16 @@ func (v verdict) matters(l *Lock, store *storeurl.Store) {
 	l.Advice = "give all candidates the same: leave plain out of the URL (Options.Plain)"
 	if v.plain {
 		l.Advice = "give all candidates the same: plain=true in the URL (Options.Plain)"
+	}
+}
+
+// judged completes a record whose expiry others judge than the URL says.
+func (v verdict) judged(l *Lock, remove string) {
+	l.Limited = true
+	l.Why = "candidates of this URL leave it to the store to judge expiry: they take it for a foreign lock and wait, though its leader may be dead"
+	l.Advice = "give all candidates the same: expiry=observer in the URL (library: NewObserved); where none of those is left, remove it: " + remove
+	if !v.observed {
+		l.Why = "candidates of this URL judge expiry themselves: they take it for a foreign lock and wait"
+		l.Advice = "give all candidates the same: leave expiry=observer out of the URL (library: New)"
 	}
 }

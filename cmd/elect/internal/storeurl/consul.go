@@ -59,11 +59,8 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case observed && plain:
+	if observed && plain {
 		return nil, errors.New("expiry=observer and plain exclude each other: a plain value is a leader's as long as a session holds its key, which Consul judges")
-	case observed && minTTL > 0:
-		return nil, errors.New("expiry=observer and min-ttl exclude each other: no session is made, so that no TTL of one matters")
 	}
 	prefix := l.prefix()
 	if strings.HasPrefix(prefix, "/") {

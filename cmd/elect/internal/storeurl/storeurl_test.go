@@ -222,7 +222,6 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		"etcd://h?expiry=observer&plain=true":   "store etcd:...: expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges; " + etcd,
 		"etcd://h?expiry=observer&layout=claim": "store etcd:...: expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges; " + etcd,
 		"consul://h?expiry=observer&plain=true": "store consul:...: expiry=observer and plain exclude each other: a plain value is a leader's as long as a session holds its key, which Consul judges; " + consul,
-		"consul://h?expiry=observer&min-ttl=1s": "store consul:...: expiry=observer and min-ttl exclude each other: no session is made, so that no TTL of one matters; " + consul,
 		"redis://h?expiry=observer&plain=true":  "store redis:...: expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges; " + redis,
 	} {
 		t.Run(raw, func(t *testing.T) {

@@ -1,0 +1,39 @@
+//go:build unix
+
+package doctor_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/cmd/elect/internal/doctor"
+	"github.com/electkv/election/internal/testenv"
+)
+
+func TestTheDoctorSaysWhoMayJudgeExpiry(t *testing.T) {
+	const ttl = 500 * time.Millisecond
+	for scheme, addr := range map[string]string{"etcd": testenv.Etcd(t), "consul": testenv.Consul(t)} {
+		s := newStreet(t)
+		s.url = func(params string) string { return scheme + "://" + addr + "/" + s.prefix + "?" + params }
+		found := func(params, subject string) string {
+			for _, f := range doctor.Examine(s.ctx, s.open(params), ttl) {
+				require.False(t, f.Level == doctor.Fail && f.Subject != "TTL", f.Found)
+				if f.Subject == subject {
+					return string(f.Level) + " " + f.Found
+				}
+			}
+			return ""
+		}
+		require.Regexp(t, "^OK candidates judge", found("expiry=observer", "clock"), scheme)
+		require.Regexp(t, "^OK .* for at most 1.001s, .* for 500ms$", found("expiry=observer", "failover"), scheme)
+		require.Empty(t, found("expiry=observer", "expiry"), scheme)
+		if scheme == "consul" {
+			require.Regexp(t, "^FAIL .* want at least 10s", found("", "TTL"))
+			continue
+		}
+		require.Regexp(t, "expiry=observer candidates do", found("", "expiry"))
+		require.Regexp(t, "^WARN .* for at most 3s", found("", "failover"))
+	}
+}
