@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"time"
@@ -61,14 +62,15 @@ func (n *Node) receive(plainConn net.Conn) {
 	who, incarnation, err := n.welcome(conn)
 	<-n.door
 	if err != nil {
-		if n.ctx.Err() == nil {
+		if n.ctx.Err() == nil && !errors.Is(err, io.EOF) { // one that only looked
 			n.log.complain(stranger, "connection refused", fmt.Errorf("from %s: %w", hostOf(lease.MemberID(plainConn.RemoteAddr().String())), plain(err)))
 		}
 		return
 	}
 	err = n.entertain(who, incarnation, conn)
-	if n.ctx.Err() != nil || isClient(who) && errors.Is(err, errClosed) {
-		return
+	var network *net.OpError
+	if n.ctx.Err() != nil || isClient(who) && (errors.Is(err, errClosed) || errors.As(err, &network)) {
+		return // clients come and go
 	}
 	n.suffer(who, err)
 }

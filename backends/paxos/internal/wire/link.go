@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 	"time"
 
@@ -87,18 +88,14 @@ func (l *link) run() error {
 	close(done)
 	l.conn.NetConn().Close() // a write that hangs ends
 	writer.Wait()
-	if writeErr != nil && !errors.Is(err, errRefused) {
-		return writeErr
+	if errors.Is(err, net.ErrClosed) && writeErr != nil {
+		return writeErr // which is why it was closed
 	}
 	return err
 }
 
-var (
-	// errRefused means that the other side does not want the connection, and said why.
-	errRefused = errors.New("refused")
-	// errClosed means that the other side has ended the connection in order.
-	errClosed = errors.New("it has closed the connection")
-)
+// errClosed means that the other side has ended the connection in order.
+var errClosed = errors.New("it has closed the connection")
 
 // read hands out what arrives.
 func (l *link) read() error {
@@ -123,7 +120,7 @@ func (l *link) read() error {
 			}
 			l.node.deliver(l.peer.id, m)
 		case kindRefusal:
-			return fmt.Errorf("%w: %w", errRefused, refusal(body))
+			return refusal(body)
 		default:
 			return fmt.Errorf("a frame of kind %d in the middle", k)
 		}
