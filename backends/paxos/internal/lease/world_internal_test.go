@@ -1,8 +1,8 @@
 package lease
 
 import (
-	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +34,7 @@ type world struct {
 	candidates []candidate
 	pool       []flight // everything on its way; nothing leaves it by arriving
 	restarts   []int    // of acceptors
+	faults     int      // that may still happen, in an exploration
 	token      uint64   // the highest that anybody was told
 	trouble    string
 }
@@ -153,11 +154,14 @@ func (w *world) conclude(c *candidate, res Result) {
 	}
 	switch {
 	case res.Verdict == Written && c.kind == Create:
+		c.mine, c.until = res.State, start+w.terms.MaxTTL
+		if !w.owns(*c) {
+			break // it learned too late that it was elected once
+		}
 		if w.durable && res.State.Tenure.Counter <= w.token {
 			w.trouble = fmt.Sprintf("token %d after %d", res.State.Tenure.Counter, w.token)
 		}
 		w.token = max(w.token, res.State.Tenure.Counter)
-		c.mine, c.until = res.State, start+w.terms.MaxTTL
 	case res.Verdict == Written && (c.kind == Refresh || c.kind == Publish):
 		c.mine, c.until = res.State, max(c.until, start+w.terms.MaxTTL)
 	case res.Verdict == Stale && c.kind != Delete:
@@ -184,26 +188,56 @@ func (w *world) owns(c candidate) bool { return !c.mine.Vacant() && w.now < c.un
 // post adds a message to those on their way. An equal one is there for good already.
 func (w *world) post(f flight) {
 	for _, g := range w.pool {
-		if g.from == f.from && g.to == f.to && same(g.m, f.m) {
+		if g.from == f.from && g.to == f.to && reflect.DeepEqual(g.m, f.m) {
 			return
 		}
 	}
 	w.pool = append(w.pool, f)
 }
 
-func same(a, b Message) bool {
-	return fmt.Sprint(a) == fmt.Sprint(b) && fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b)
-}
-
-// prune drops messages that are for attempts that are over: whoever gets them looks at
-// their ballots first.
+// prune drops messages that change nothing any more, whenever they arrive: answers for
+// attempts that are over, proposals that their acceptor refuses for good or has heard,
+// and prepares of attempts that are over, which could only keep others from theirs.
 func (w *world) prune() {
 	w.pool = slices.DeleteFunc(w.pool, func(f flight) bool {
-		if f.to < len(w.acceptors) {
-			return false
+		if f.to >= len(w.acceptors) {
+			return w.attempt(f.to, ballotOf(f.m)) == nil
 		}
-		op := w.candidates[f.to-len(w.acceptors)].op
-		return op == nil || op.phase >= resting || ballotOf(f.m) != op.ballot
+		a, op := w.acceptors[f.to], w.attempt(f.from, ballotOf(f.m))
+		c := a.at("s")
+		switch m := f.m.(type) {
+		case Prepare:
+			return op == nil || op.voices[f.to].promised || op.voices[f.to].refused
+		case Propose:
+			if w.flaws.unbound || w.flaws.looseRelease {
+				return false
+			}
+			heard := c.accepted == m.Ballot && (op == nil || op.voices[f.to].accepted)
+			return heard || m.Acceptor != a.incarnation || m.Ballot != c.promised
+		}
+		return false
+	})
+}
+
+// attempt returns a candidate's operation if its present attempt has that ballot.
+func (w *world) attempt(end int, b Ballot) *Operation {
+	op := w.candidates[end-len(w.acceptors)].op
+	if op == nil || op.phase >= resting || op.ballot != b {
+		return nil
+	}
+	return op
+}
+
+// awaits reports whether a proposal under a ballot may still come.
+func (w *world) awaits(b Ballot) bool {
+	for _, c := range w.candidates {
+		if c.op != nil && c.op.phase < resting && c.op.ballot == b {
+			return true
+		}
+	}
+	return slices.ContainsFunc(w.pool, func(f flight) bool {
+		m, ok := f.m.(Propose)
+		return ok && m.Ballot == b
 	})
 }
 
@@ -361,11 +395,4 @@ func (w *world) crash(i int) {
 	*c = candidate{p: c.p, ops: c.ops, crashes: c.crashes + 1}
 	c.p.Incarnation++
 	w.prune()
-}
-
-// sorted brings the messages on their way into one order.
-func (w *world) sorted() {
-	slices.SortFunc(w.pool, func(a, b flight) int {
-		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(fmt.Sprintf("%T%v", a.m, a.m), fmt.Sprintf("%T%v", b.m, b.m)))
-	})
 }
