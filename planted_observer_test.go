@@ -25,7 +25,7 @@ func cells(view func(observer.Register) observer.Register) engines {
 	return seeing(func(n *sim.Node) kv.Store { return n.Observe(n.Judging(view(n.Cells()), n.ReadToJudge)) })
 }
 
-// crowd has three candidates whose leaders fall silent again and again.
+// crowd has three candidates at least, none of which is preferred.
 func crowd(s *sim.Schedule) {
 	observed(s)
 	s.Succession = sim.Succession{}
@@ -34,6 +34,17 @@ func crowd(s *sim.Schedule) {
 	}
 	for i := range s.Nodes {
 		s.Nodes[i].Joins = 0
+	}
+}
+
+// robbed has one candidate, whose record an operator removes again and again.
+func robbed(s *sim.Schedule) {
+	crowd(s)
+	s.Nodes = s.Nodes[:1]
+	s.Nodes[0].Dwell, s.Nodes[0].Leap = 0, sim.Window{}
+	s.Faults = nil
+	for at := 2*s.TTL + s.TTL/20; at < s.Horizon-2*s.Bound(); at += 5 * s.TTL {
+		s.Faults = append(s.Faults, sim.Fault{Kind: sim.Remove, Who: sim.Everybody, Window: sim.Window{From: at, To: at + 1}})
 	}
 }
 

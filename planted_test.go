@@ -88,7 +88,7 @@ var plantedBugs = []planted{
 	{bug: "a refresh does not change the revision", rule: oracle.OneLeader, engine: real, world: crowd, crack: still},
 	{bug: "a record is judged before its time", rule: oracle.OneLeader, engine: judgedBy(impatient), world: crowd},
 	{bug: "who judges believes the clock that is ahead", rule: oracle.OneLeader, engine: judgedBy(boldest), world: leaping},
-	{bug: "a refresh brings a record back", rule: oracle.ProvenExtension, engine: cells(reviving), world: crowd},
+	{bug: "a refresh brings a record back", rule: oracle.ProvenExtension, engine: cells(reviving), world: robbed},
 	{bug: "a foreign record is judged", rule: oracle.ForeignUnharmed, engine: judgesForeign, world: crowd},
 }
 

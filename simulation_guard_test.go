@@ -28,6 +28,20 @@ func silence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule
 	}
 }
 
+// observedSilence is the same where the one who waits judges, whose clock is fast. It
+// comes after the first record, and sees the next as soon as it is there.
+func observedSilence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule {
+	s := silence(ttl, margin, rho, refreshes+1)
+	observed(&s)
+	s.Store.Rate, s.Nodes[1].Rate = 0, rho
+	return s
+}
+
+// silences are the worst that can be of each who may judge.
+var silences = map[string]func(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule{
+	"the store": silence, "an observer": observedSilence,
+}
+
 // lastsFor runs a schedule in which work goes on for w after its term has ended.
 func lastsFor(t *testing.T, s sim.Schedule, w time.Duration) (h history.History) {
 	synctest.Test(t, func(t *testing.T) {
@@ -60,15 +74,17 @@ func lastsFor(t *testing.T, s sim.Schedule, w time.Duration) (h history.History)
 // microsecond less and there are two.
 func TestTheSimulationShowsThatTheMarginIsTight(t *testing.T) {
 	const least = time.Microsecond
-	for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
-		for _, rho := range []sim.PPM{50_000, 75_000, 100_000, 150_000, 200_000} {
-			r := float64(rho) / 1e6
-			bound := time.Duration(float64(ttl) * 2 * r / (1 + r))
-			for refreshes := range 3 {
-				h := lastsFor(t, silence(ttl, bound+least, rho, refreshes), 0)
-				require.Equal(t, oracle.Kept, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "TTL %v, ρ %v, margin %v", ttl, r, bound+least)
-				h = lastsFor(t, silence(ttl, bound-least, rho, refreshes), 0)
-				require.Equal(t, oracle.Broken, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "TTL %v, ρ %v, margin %v", ttl, r, bound-least)
+	for who, silence := range silences {
+		for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
+			for _, rho := range []sim.PPM{50_000, 75_000, 100_000, 150_000, 200_000} {
+				r := float64(rho) / 1e6
+				bound := time.Duration(float64(ttl) * 2 * r / (1 + r))
+				for refreshes := range 3 {
+					h := lastsFor(t, silence(ttl, bound+least, rho, refreshes), 0)
+					require.Equal(t, oracle.Kept, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "%s judges, TTL %v, ρ %v, margin %v", who, ttl, r, bound+least)
+					h = lastsFor(t, silence(ttl, bound-least, rho, refreshes), 0)
+					require.Equal(t, oracle.Broken, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "%s judges, TTL %v, ρ %v, margin %v", who, ttl, r, bound-least)
+				}
 			}
 		}
 	}
@@ -78,12 +94,14 @@ func TestTheSimulationShowsThatTheMarginIsTight(t *testing.T) {
 // stops W later: G = T·2ρ/(1+ρ) + W, rounded up to a millisecond.
 func TestTheSimulationShowsThatTheLeastMarginPaysForTheWorksReaction(t *testing.T) {
 	const w = 50 * time.Millisecond
-	for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
-		margin := (time.Duration(float64(ttl)*0.02/1.01) + w + time.Millisecond - 1).Truncate(time.Millisecond)
-		for refreshes := range 3 {
-			s := silence(ttl, margin, simRho, refreshes)
-			require.LessOrEqual(t, stoppedAfterNext(lastsFor(t, s, w)), time.Duration(0), "TTL %v, margin %v", ttl, margin)
-			require.Positive(t, stoppedAfterNext(lastsFor(t, s, w+2*time.Millisecond)), "TTL %v, margin %v", ttl, margin)
+	for who, silence := range silences {
+		for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
+			margin := (time.Duration(float64(ttl)*0.02/1.01) + w + time.Millisecond - 1).Truncate(time.Millisecond)
+			for refreshes := range 3 {
+				s := silence(ttl, margin, simRho, refreshes)
+				require.LessOrEqual(t, stoppedAfterNext(lastsFor(t, s, w)), time.Duration(0), "%s judges, TTL %v, margin %v", who, ttl, margin)
+				require.Positive(t, stoppedAfterNext(lastsFor(t, s, w+2*time.Millisecond)), "%s judges, TTL %v, margin %v", who, ttl, margin)
+			}
 		}
 	}
 }

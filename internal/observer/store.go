@@ -15,6 +15,10 @@ type Options struct {
 	// suspended, and one that goes on. What they show at the beginning does not
 	// matter. Nil means the host's own.
 	Clock func() (mono, boot time.Duration)
+
+	// Span returns how long one of Go's timers has to run until Clock has gone on by d.
+	// Nil means d: they run at one rate, but on the hosts of a simulation.
+	Span func(d time.Duration) time.Duration
 }
 
 // Store is a [kv.Store] over a [Register], whose records expire for those who have
@@ -22,17 +26,26 @@ type Options struct {
 type Store struct {
 	reg    Register
 	memory *memory
+	span   func(time.Duration) time.Duration
 }
 
 var _ kv.Store = (*Store)(nil)
 
 // New returns a store that knows of no record how old it is.
 func New(reg Register, opts *Options) *Store {
-	clock := hostClock()
-	if opts != nil && opts.Clock != nil {
-		clock = opts.Clock
+	if opts == nil {
+		opts = &Options{}
 	}
-	return &Store{reg: reg, memory: newMemory(clock)}
+	s := &Store{reg: reg, span: opts.Span}
+	if s.span == nil {
+		s.span = func(d time.Duration) time.Duration { return d }
+	}
+	clock := opts.Clock
+	if clock == nil {
+		clock = hostClock()
+	}
+	s.memory = newMemory(clock)
+	return s
 }
 
 // tries is how often a create looks what keeps it out: more often only if others

@@ -156,7 +156,7 @@ func (w *watch) judge(ctx context.Context) {
 
 func (w *watch) wait(left time.Duration) {
 	if left < never {
-		w.timer.Reset(max(left, least))
+		w.timer.Reset(max(w.s.span(left), least))
 	}
 }
 

@@ -15,7 +15,13 @@ type cells struct{ *link }
 // Judging returns a view of a register for the candidate, which judges by the clock
 // whether records live.
 func (n *Node) Judging(reg observer.Register, clock func() (mono, boot time.Duration)) kv.Store {
-	return named{observer.New(reg, &observer.Options{Clock: clock})}
+	return named{observer.New(reg, &observer.Options{Clock: clock, Span: n.span})}
+}
+
+// span returns the true time in which the host's clocks go on by d.
+func (n *Node) span(d time.Duration) time.Duration {
+	now := n.w.Now()
+	return n.Clock().After(now, d) - now
 }
 
 // Cells returns the candidate's way to the store where nobody judges there.

@@ -224,3 +224,53 @@ func TestNobodyJoinsWhereThereAreNoLines(t *testing.T) {
 	require.Empty(t, h.Of("a", history.Committed))
 	require.Equal(t, history.Unsupported, h.Of("a", history.Answered)[0].Result)
 }
+
+// Nobody but the candidates lets records expire.
+func TestWhereObserversJudgeARecordLivesByTheirClocks(t *testing.T) {
+	for name, c := range map[string]struct {
+		node     sim.NodePlan
+		from, to time.Duration
+	}{
+		"exact":       {sim.NodePlan{}, 10 * time.Second, 10 * time.Second},
+		"fast":        {sim.NodePlan{Rate: 250_000}, 8 * time.Second, 8 * time.Second},
+		"slow":        {sim.NodePlan{Rate: -200_000}, 12500 * time.Millisecond, 12500 * time.Millisecond},
+		"set forward": {sim.NodePlan{Leap: sim.Window{From: 2 * time.Second, To: time.Hour}}, 10 * time.Second, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := sim.Schedule{Store: sim.StorePlan{Expiry: sim.ByObserver, Rate: 250_000}, Nodes: []sim.NodePlan{c.node}}
+			h := world(t, s, func(ctx context.Context, n *sim.Node) {
+				lived := lives(ctx, n)
+				require.GreaterOrEqual(t, lived, c.from)
+				require.LessOrEqual(t, lived, c.to+time.Second/100)
+				rec, err := n.Cells().Get(ctx, "sim")
+				require.NoError(t, err, "it is in the store as before")
+				require.Equal(t, mine.Signature, rec.Signature)
+				next := mine
+				next.Signature = "a/2"
+				_, err = n.Store.Create(ctx, "sim", next)
+				require.NoError(t, err)
+			})
+			require.Len(t, h.Of("a", history.Committed), 2)
+			require.Len(t, h.Of("a", history.Holds), 2)
+		})
+	}
+}
+
+func TestWhoComesBackHasForgottenWhatItSaw(t *testing.T) {
+	s := sim.Schedule{Store: sim.StorePlan{Expiry: sim.ByObserver}}
+	s.TTL, s.Horizon, s.Nodes = 10*time.Second, time.Minute, make([]sim.NodePlan, 1)
+	s.Faults = []sim.Fault{{Kind: sim.Away, Window: sim.Window{From: 5100 * time.Millisecond, To: 6100 * time.Millisecond}}}
+	held := []string{}
+	synctest.Test(t, func(*testing.T) {
+		sim.Run(s, func(n *sim.Node) sim.Engine {
+			return func(ctx context.Context) error {
+				_, err := n.Store.Create(ctx, "sim", mine)
+				held = append(held, history.ResultOf(err))
+				time.Sleep(5 * time.Second)
+				return nil
+			}
+		})
+	})
+	// At 0, and then by one who knows of nothing before 6, at 6, 11 and 16.
+	require.Equal(t, []string{history.OK, history.Held, history.Held, history.OK}, held[:4])
+}
