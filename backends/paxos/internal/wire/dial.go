@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/electkv/election/backends/paxos/internal/lease"
 )
@@ -158,7 +160,13 @@ func refusal(text []byte) error {
 	if len(text) > maxRefusal {
 		text = text[:maxRefusal]
 	}
-	return fmt.Errorf("it refused the connection, and said of this side: %q", text)
+	printable := strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, string(text))
+	return fmt.Errorf("it refused the connection, and said of this side: %s", printable)
 }
 
 // refuse says why not.
