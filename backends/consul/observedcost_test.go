@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/electkv/election"
 	"github.com/electkv/election/kv"
 )
 
@@ -63,4 +64,25 @@ func TestAWaitingObserverSendsARequestARefresh(t *testing.T) {
 	require.Positive(t, n)
 	require.LessOrEqual(t, n, int64(refreshes+2), "one more for the new value, and one at a backstop")
 	require.Zero(t, requests.lax.Load())
+}
+
+// With the shortest TTL there is.
+func TestALeaderOfHalfASecondCostsAFewRequestsASecond(t *testing.T) {
+	const while = 4 * time.Second
+	leader, _, leads := observed(t)
+	waiter, _, waits := observed(t)
+	name := newName()
+	candidate, err := election.New(leader, name, &election.Options{TTL: brief})
+	require.NoError(t, err)
+	term, err := candidate.Campaign(within(t, time.Minute))
+	require.NoError(t, err)
+	watching(t, waiter, name)()
+	time.Sleep(brief) // until the query waits
+	led, waited := leads.count.Load(), waits.count.Load()
+	time.Sleep(while)
+	led, waited = leads.count.Load()-led, waits.count.Load()-waited
+	t.Logf("in %v the leader has sent %d requests, the one who waits %d", while, led, waited)
+	require.LessOrEqual(t, led, int64(20*while/time.Second), "it watches too")
+	require.LessOrEqual(t, waited, int64(10*while/time.Second))
+	_ = term.Resign(within(t, time.Minute)) // it may have been lost on a busy machine
 }

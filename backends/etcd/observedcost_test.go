@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/electkv/election"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -59,4 +60,20 @@ func TestAWaitingObserverSendsNothingForARefresh(t *testing.T) {
 	n := sent.Load() - before
 	t.Logf("%d messages for %d refreshes", n, refreshes)
 	require.LessOrEqual(t, n, int64(3), "a round of the backstop may have come between")
+}
+
+// With the shortest TTL there is.
+func TestALeaderOfHalfASecondCostsAFewWritesASecond(t *testing.T) {
+	const while = 4 * time.Second
+	var leads, waits count
+	name := signed("").Signature
+	elected(t, observed(t, &leads, testenv.Etcd(t)), name, &election.Options{TTL: brief})
+	watching(t, observed(t, &waits, testenv.Etcd(t)), name).next()
+	time.Sleep(brief) // until the watch waits
+	led, waited := leads.Load(), waits.Load()
+	time.Sleep(while)
+	led, waited = leads.Load()-led, waits.Load()-waited
+	t.Logf("in %v the leader has sent %d messages, the one who waits %d", while, led, waited)
+	require.LessOrEqual(t, led, int64(10*while/time.Second))
+	require.LessOrEqual(t, waited, int64(10), "the leader may have been judged on a busy machine")
 }
