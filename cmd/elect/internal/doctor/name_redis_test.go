@@ -136,6 +136,12 @@ func TestTheDoctorKnowsRecordsInRedisWhateverTheURLSays(t *testing.T) {
 	require.NoError(t, s.client.Persist(t.Context(), s.prefix+":usual").Err())
 	require.Equal(t, []string{"WARN"}, s.examine("a record without its expiry", "usual", usual))
 
+	const observed = "expiry=observer"
+	s.lead("observed", observed)
+	require.Equal(t, []string{"OK", "WARN"}, s.examine("a record whose expiry candidates judge", "observed", observed, usual))
+	s.lead("judged", usual)
+	require.Equal(t, []string{"WARN"}, s.examine("a record whose expiry the server judges", "judged", observed))
+
 	s.requireTold("redis-records.txt")
 }
 

@@ -109,7 +109,7 @@ func (n redisName) recognise(at redisKey) (Lock, error) {
 	if v.ours {
 		v.name(&l)
 		v.matters(&l, n.store, "redis-cli del "+shellQuoted(at.key))
-		if !n.store.Observed { // where observers judge, no record has an expiry
+		if !v.observed { // where observers judge, no record has an expiry
 			stripped(at, &l)
 		}
 		return l, nil
