@@ -20,6 +20,7 @@ type network struct {
 	mu    sync.Mutex
 	ports map[lease.MemberID]*port
 	lost  func(from, to lease.MemberID) bool
+	delay func() time.Duration
 
 	sent     atomic.Int64 // messages
 	requests atomic.Int64 // messages that went to all members, each counted once
@@ -58,6 +59,13 @@ func (n *network) lose(f func(from, to lease.MemberID) bool) {
 	n.lost = f
 }
 
+// slow has each message take its own time, as f says.
+func (n *network) slow(f func() time.Duration) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.delay = f
+}
+
 func (p *port) Listen(deliver func(from lease.MemberID, m lease.Message)) error {
 	p.all.Go(func() {
 		for {
@@ -86,10 +94,17 @@ func (p *port) Send(to lease.MemberID, m lease.Message) {
 			p.net.requests.Add(1)
 		}
 	}
-	select {
-	case other.in <- parcel{p.id, m}:
-	default:
+	arrive := func() {
+		select {
+		case other.in <- parcel{p.id, m}:
+		default:
+		}
 	}
+	if p.net.delay == nil {
+		arrive()
+		return
+	}
+	time.AfterFunc(p.net.delay(), arrive)
 }
 
 func (p *port) Close() error {
