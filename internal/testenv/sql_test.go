@@ -63,6 +63,11 @@ func TestPausedPostgresStopsTheConnectionsThatItHas(t *testing.T) {
 
 	server.Kill()
 	require.Error(t, conn.Ping(within(t)), "nor do connections outlive it")
+
+	server.Restart()
+	server.Pause()
+	server.Restart() // where a connection that stands still would be in the way
+	require.NoError(t, putPostgres(within(t), server.Addr(), "k", "v"))
 }
 
 func TestPgBouncerLendsItsConnectionsByTheTransaction(t *testing.T) {
