@@ -59,8 +59,8 @@ func TestOpenReturnsAStoreWithItsClient(t *testing.T) {
 		"etcd://h?expiry=observer":   func(s *storeurl.Store) bool { return s.Etcd != nil && s.Observed && judge(s) == "*etcdkv.Observed" },
 		"consul://h?expiry=store":    func(s *storeurl.Store) bool { return s.Consul != nil && !s.Observed && judge(s) == "*consulkv.Store" },
 		"consul://h?expiry=observer": func(s *storeurl.Store) bool { return s.Consul != nil && s.Observed && judge(s) == "*consulkv.Observed" },
-		"redis://h?expiry=store":     func(s *storeurl.Store) bool { return s.Redis != nil && !s.Observed },
-		"redis://h?expiry=observer":  func(s *storeurl.Store) bool { return s.Redis != nil && s.Observed },
+		"redis://h?expiry=store":     func(s *storeurl.Store) bool { return s.Redis != nil && !s.Observed && judge(s) == "*rediskv.Store" },
+		"redis://h?expiry=observer":  func(s *storeurl.Store) bool { return s.Redis != nil && s.Observed && judge(s) == "*rediskv.Observed" },
 	} {
 		t.Run(raw, func(t *testing.T) {
 			a, err := storeurl.Parse(raw, nothing)
