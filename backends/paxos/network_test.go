@@ -120,6 +120,7 @@ type cluster struct {
 	ids     []string
 	members []*paxoskv.Store
 	opts    paxoskv.Options
+	dirs    []string // of the members, if they have any
 	starts  uint64
 }
 
@@ -141,6 +142,9 @@ func (c *cluster) start(i int) *paxoskv.Store {
 	c.Helper()
 	opts := c.opts
 	opts.ID, opts.Peers, opts.Cluster = c.ids[i], c.ids, "test"
+	if c.dirs != nil {
+		opts.Dir = c.dirs[i]
+	}
 	began := time.Now()
 	opts.Clock = func() (mono, boot time.Duration) { return time.Since(began), time.Since(began) }
 	if testing.Verbose() {

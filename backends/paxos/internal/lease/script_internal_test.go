@@ -1,7 +1,7 @@
 package lease
 
 import (
-	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -61,8 +61,8 @@ func (s script) hears(who int, acceptors string) {
 
 // newest is the last message that went a way.
 func (s script) newest(from, to int) (flight, bool) {
-	for i := len(s.pool) - 1; i >= 0; i-- {
-		if f := s.pool[i]; f.from == from && f.to == to {
+	for _, f := range slices.Backward(s.pool) {
+		if f.from == from && f.to == to {
 			return f, true
 		}
 	}
@@ -306,7 +306,7 @@ func theLateRelease(s script) {
 	require.True(s.t, s.owns(s.candidates[p]), "p leads again")
 	for _, f := range late {
 		_, isRelease := f.m.(Propose)
-		require.True(s.t, isRelease, fmt.Sprintf("%T", f.m))
+		require.True(s.t, isRelease, "%T", f.m)
 		s.request(f)
 	}
 	s.does(q, Create, "AC")

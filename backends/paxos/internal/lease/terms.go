@@ -68,6 +68,7 @@ func (t Terms) Quarantine() time.Duration { return t.stretch(t.Life(t.MaxTTL) + 
 // stretch returns a span that lasts at least d on the slowest clock if it is
 // measured on the fastest one.
 func (t Terms) stretch(d time.Duration) time.Duration {
-	fast, slow := time.Duration(1000+t.Drift), time.Duration(1000-t.Drift)
-	return d/slow*fast + (d%slow*fast+slow-1)/slow
+	fast, slow := int64(1000+t.Drift), int64(1000-t.Drift)
+	whole, rest := int64(d)/slow, int64(d)%slow
+	return time.Duration(whole*fast + (rest*fast+slow-1)/slow)
 }

@@ -2,6 +2,7 @@ package lease
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -91,10 +92,7 @@ func (w *world) clone() *world {
 	v.acceptors = slices.Clone(w.acceptors)
 	for i, a := range w.acceptors {
 		b := *a
-		b.cells = make(map[string]cell, len(a.cells))
-		for k, c := range a.cells {
-			b.cells[k] = c
-		}
+		b.cells = maps.Clone(a.cells)
 		v.acceptors[i] = &b
 	}
 	v.candidates = slices.Clone(w.candidates)
