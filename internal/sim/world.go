@@ -202,9 +202,13 @@ func (w *World) due(calm Window) {
 }
 
 // turn notes that somebody must lead soon whose place has become the first: it is
-// well, and knows of its place.
+// well, and knows of its place. Who has just lost the heir's safe gives its place up
+// and campaigns anew. The caller holds the store's mutex.
 func (w *World) turn(who string, token uint64) {
 	soon := w.soon()
+	if w.Order != NoOrder && w.store.safe(history.Heir).since > w.Now()-soon {
+		return
+	}
 	for _, n := range w.nodes {
 		if n.Name == who && n.knows(token) && w.quiet(soon, Foreign) && w.Now() < w.Horizon-2*w.TTL {
 			w.Note(history.Event{Kind: history.Due, Within: soon, Text: "it was the turn of " + who})
