@@ -139,7 +139,7 @@ func TestTheDefaultStoreNeedsNoServer(t *testing.T) {
 
 func TestShellsCompleteStoresAndFormats(t *testing.T) {
 	for args, want := range map[string]string{
-		"status --store ":   "mem:\nfile:///\netcd://\netcds://\nconsul://\nconsuls://\nredis://\nrediss://\n:6\n",
+		"status --store ":   "mem:\nfile:///\netcd://\netcds://\nconsul://\nconsuls://\nredis://\nrediss://\npaxos://\n:6\n",
 		"watch -o ":         "text\njson\n:4\n",
 		"run --log-level ":  "debug\ninfo\nwarn\nerror\n:4\n",
 		"run --succession ": "none\nfirst\nrank\nring\nline\n:4\n",
