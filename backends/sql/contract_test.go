@@ -1,0 +1,53 @@
+package sqlkv_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvtest"
+)
+
+// ttl is short, since the cases mostly wait.
+const ttl = 500 * time.Millisecond
+
+func TestPostgreSQLKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, inPostgres(t, testenv.Postgres(t)).backend())
+}
+
+func TestMariaDBKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, inMariaDB(t, testenv.MariaDB(t)).backend())
+}
+
+func TestSQLiteKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, inSQLite(t).backend())
+}
+
+// Each refresh is told to all who watch, so they are not to come too often.
+func TestWithObserversPostgreSQLKeepsTheContract(t *testing.T) {
+	b := inPostgres(t, testenv.Postgres(t)).observedBackend()
+	b.TTL = 2 * ttl
+	kvtest.Run(t, b)
+}
+
+func TestWithObserversMariaDBKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, inMariaDB(t, testenv.MariaDB(t)).observedBackend())
+}
+
+func TestWithObserversSQLiteKeepsTheContract(t *testing.T) {
+	kvtest.Run(t, inSQLite(t).observedBackend())
+}
+
+func (p *place) backend() kvtest.Backend {
+	return kvtest.Backend{
+		Open: func(t testing.TB) kv.Store { return p.store(t) },
+		TTL:  ttl, Put: p.put, Remove: p.remove, Requests: p.sent.Load,
+	}
+}
+
+func (p *place) observedBackend() kvtest.Backend {
+	b := p.backend()
+	b.Open = func(t testing.TB) kv.Store { return p.observed(t) }
+	return b
+}

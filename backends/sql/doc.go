@@ -1,0 +1,148 @@
+// Package sqlkv keeps safes in a table of a database that the processes have
+// already: PostgreSQL, MySQL or MariaDB, SQLite.
+//
+//	db, err := sql.Open("pgx", "postgres://…")
+//	err = sqlkv.Migrate(ctx, db, sqlkv.PostgreSQL, nil)
+//	store := sqlkv.New(db, sqlkv.PostgreSQL, nil)
+//
+// # Guarantees
+//
+// At most one live record a safe, in a database that keeps what it has committed, as
+// long as the clock that judges expiry does not jump. Clients may crash, pause, lose
+// messages and be cut off. Each write is one statement with its condition in it,
+// committed by itself: no client ever holds a lock while it thinks, so none that
+// freezes holds up the others. Of two statements that meet, the database lets one
+// win; a deadlock, a serialization failure, a wait for a lock that was too long and
+// SQLITE_BUSY mean that nothing was done, and the statement goes again until its
+// context ends. This holds at every isolation level.
+//
+// PostgreSQL and MySQL judge expiry by the server's wall clock (clock_timestamp(),
+// UTC_TIMESTAMP(6); no time zone matters), SQLite by CLOCK_BOOTTIME of the host,
+// which nobody can set; a record of another boot is vacant at once, as its owner is
+// dead. Away from Linux that clock is the wall clock.
+//
+// What breaks it, so that a second owner may come while the first still trusts its
+// record:
+//
+//   - The server's wall clock jumps forward. A jump backward keeps a dead owner's
+//     record for as long, and in MySQL a live owner's too once that is dead. With
+//     [NewObserved], no clock of a server matters.
+//   - A failover to a server that does not know the last commits (asynchronous
+//     replication), and a primary that was cut off and goes on beside the new one.
+//   - Commits that are not on disk when they are acknowledged: in PostgreSQL
+//     synchronous_commit = off or fsync = off, and an UNLOGGED table, which is empty
+//     after a crash; in MySQL innodb_flush_log_at_trx_commit other than 1; in SQLite
+//     PRAGMA synchronous = OFF, after a power failure.
+//   - SQLite on a network file system (WAL does not work there at all), or used by
+//     two hosts: each takes the other's records for those of another boot.
+//   - Somebody who changes or deletes rows. The owner finds out at its next refresh.
+//
+// Against all of these, and for what was on its way while its leader slept, write
+// under a guard: [Store.Guard] in a transaction, [Store.Condition] in a statement. A
+// takeover waits for the commit. Elsewhere, check the token. Tokens are the larger
+// of what comes after the row's last number and the wall clock in microseconds
+// (SQLite: the host's): they grow across deletes, expiries, a restart and a deleted
+// row, unless the clock has gone back and the row is gone at the same time.
+//
+// With [NewObserved] the row has no expiry, and no clock is in any condition: a
+// candidate that has seen one revision for the record's TTL, on its own clock,
+// replaces exactly that revision. See package observer for why that is safe. Each of
+// the two kinds of records is somebody's lock to stores of the other kind, however old
+// it is: resign before you change from one to the other, or empty the row by hand.
+//
+// After any error that is none of kv's the write may have happened, or happen yet: a
+// statement that waits in the server for a lock goes on after its caller has gone.
+// PostgreSQL is told to cancel it; MariaDB gives up after a second; MySQL after
+// innodb_lock_wait_timeout (50 s), so set that lower in the data source
+// (innodb_lock_wait_timeout=5). It does then what its condition allows.
+//
+// # Records
+//
+// A safe is a row, from its first record on for ever, some 200 bytes:
+//
+//	name       the safe's name
+//	signature  the owner's; empty if the safe is vacant, NULL if the row is not ours
+//	value      what the owner publishes; any bytes
+//	note       what candidates tell each other
+//	token      of this signature
+//	revision   new with each change, but for a refresh; never the same twice
+//	ttl        in microseconds, rounded up
+//	updated    when it was last written, for people: nothing is decided by it
+//	expires    when the record fades; NULL if its observers judge that
+//	boot, timens   in SQLite: the boot and the time namespace that expires counts in
+//
+// To look at it in PostgreSQL, where signature and note are bytea as they may have
+// any character:
+//
+//	SELECT name, convert_from(signature, 'UTF8'), token, updated, expires FROM election
+//
+// Everything else in a row is foreign: one without signature, token, revision or
+// TTL. So a lock by hand excludes candidates until it is removed, or fades if it has
+// an expiry; and an operator empties a safe so that its tokens go on:
+//
+//	INSERT INTO election (name, value) VALUES ('reports', 'maintenance');
+//	UPDATE election SET signature = '' WHERE name = 'reports';
+//
+// Names are 1 to 1,024 bytes of UTF-8 without NUL, compared byte for byte, trailing
+// spaces and case included. Signature, value and note have up to 1 MiB together, TTLs
+// up to a hundred years.
+//
+// Records in SQLite of another time namespace of the same boot (a container with a
+// shifted clock) cannot be judged: they stay until their owner gives them up. Use one
+// namespace, or NewObserved.
+//
+// # Requirements
+//
+// PostgreSQL 12 or later, by github.com/jackc/pgx/v5/stdlib; MariaDB 10.3 or MySQL
+// 8.0 or later, by github.com/go-sql-driver/mysql; SQLite 3.35 or later, by
+// modernc.org/sqlite. Tested with PostgreSQL 15, MariaDB 10.11 and that SQLite.
+//
+// The database/sql pool is the caller's, with whatever settings: a pool of one will
+// do. Nothing is left in a session, so it may go through a proxy that lends a
+// server's connection for a transaction, such as PgBouncer: what is sent is prepared
+// nowhere, whatever the pool's settings. A driver that is wrapped (for tracing, say)
+// is not known as pgx's: set default_query_exec_mode=exec in its data source then.
+//
+// What decides is read from the primary. A standby of PostgreSQL, and a server of
+// MySQL with read_only set, is refused with an error; a replica of MySQL that is not
+// read_only cannot be told, so do not let a proxy send reads to one. autocommit=0 in
+// MySQL's data source is refused: nothing would ever be committed.
+//
+// The table is made by [Migrate], or by hand by [Migration]. After that a role needs
+// SELECT, INSERT and UPDATE on it. In MySQL, READ COMMITTED for the caller's own
+// guarded transactions saves it gap locks. For SQLite, journal_mode=WAL lets readers
+// pass writers; a process that is stopped in a write of its own holds up all.
+//
+// # Cost
+//
+// In statements, each of which is a transaction:
+//
+//	Create           1: tryReplace; the first of a safe 3: insert, tryReplace again
+//	Create, refused  3: the same
+//	Refresh          1: refresh; MySQL 2: it cannot show what it has changed
+//	Swap             1: publish or handOver
+//	Delete           1: release
+//	Get              1: checkUnexpired
+//
+// In MySQL a refusal is one more, which tells whether the server was one to write
+// to; and the driver sends each statement in two round trips unless the data source
+// says interpolateParams=true. With NewObserved a refresh is a publish.
+//
+// A waiting candidate looks (checkUnexpired) at the moment when the record is due to
+// expire, within 20 ms after it, and in between every Options.Poll less up to a
+// quarter: about 1.1 times a second, after three looks that come sooner when
+// something has changed. So it learns of a release after half a second on average;
+// after a crash it is there when the record ends. A larger Poll makes that rarer and
+// a release seen later.
+//
+// In PostgreSQL changes are told by NOTIFY, in the statement that makes them, and
+// the looks are ten times rarer: about one in nine seconds, and one each TTL of a
+// record that is refreshed. Refreshes tell nothing; with NewObserved they do, as each
+// is a change, and each watch looks once for it. For that each Store has one
+// connection beside the pool, as long as anybody watches. Where that is not to be had
+// (a pooler, a wrapped driver, no connection left) watches look as often as in the
+// others; after a connection was lost they look first.
+//
+// A write of a row in PostgreSQL leaves a dead version behind, for the server's
+// autovacuum.
+package sqlkv

@@ -1,0 +1,72 @@
+package sqlkv
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+)
+
+// migrating is the key of the advisory lock of those who make a table.
+const migrating = 0x656c656374696f6e // "election"
+
+// Migration returns the statements that make the table that New's store needs, to
+// be carried out by hand, in order. They do nothing where it is there already. The
+// opts may be nil, and are those of New; the schema is not made.
+func Migration(dialect Dialect, opts *Options) []string {
+	book := newPhrasebook(dialect, byStore, opts.identifier(dialect))
+	return []string{book.say(dialect.schema(), 0).text}
+}
+
+// Migrate makes the table that New's store needs, unless it is there. Any number
+// of processes may do so at once, and a process that may not make tables may where
+// there is one.
+func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) error {
+	t := newTable(db, dialect, opts, byStore)
+	if t.unfit != nil {
+		return t.unfit
+	}
+	err := t.there(ctx)
+	if err != nil && dialect.missing(err) {
+		err = t.patiently(ctx, func() error { return t.make(ctx, Migration(dialect, opts)) })
+		if err == nil {
+			err = t.there(ctx)
+		}
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w (%w)", cause, err)
+		}
+		return fmt.Errorf("sqlkv: make the table %s: %w", t.label, err)
+	}
+	return nil
+}
+
+// there looks whether the table is, with all of its columns.
+func (t *table) there(ctx context.Context) error {
+	_, err := t.look(ctx, "")
+	return err
+}
+
+// make carries out the statements, in one transaction where that means anything.
+// CREATE TABLE IF NOT EXISTS fails in PostgreSQL if two do it at once, so they
+// take turns.
+func (t *table) make(ctx context.Context, statements []string) error {
+	tx, err := t.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // nothing, after a commit
+	if t.book.dialect == PostgreSQL {
+		turn := append(append([]any(nil), t.options...), int64(migrating))
+		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", turn...); err != nil {
+			return err
+		}
+	}
+	for _, statement := range statements {
+		if _, err := tx.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return tx.Commit()
+}

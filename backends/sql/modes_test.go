@@ -1,0 +1,109 @@
+package sqlkv_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
+)
+
+// TestObserversNeverJudgeARecordThatTheStoreJudges has one that has long expired by
+// the store's clock. To observers it is somebody's lock.
+func TestObserversNeverJudgeARecordThatTheStoreJudges(t *testing.T) {
+	everywhere(t, func(t *testing.T, p *place) {
+		store, observed := p.store(t), p.observed(t)
+		name := named()
+		rec, err := store.Create(within(t, patience), name, mortal(500*time.Millisecond))
+		require.NoError(t, err)
+		foreign, err := observed.Get(within(t, patience), name)
+		require.NoError(t, err)
+		require.True(t, foreign.Foreign)
+		require.False(t, foreign.Permanent)
+		require.Equal(t, rec.Value, foreign.Value)
+		p.expire(t, name)
+		for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			_, err = observed.Create(within(t, patience), name, mortal(500*time.Millisecond))
+			require.ErrorIs(t, err, kv.ErrHeld)
+		}
+		_, err = observed.Refresh(within(t, patience), name, rec)
+		require.ErrorIs(t, err, kv.ErrStale)
+		_, err = observed.Swap(within(t, patience), name, rec, signed("usurper"))
+		require.ErrorIs(t, err, kv.ErrStale)
+		require.ErrorIs(t, observed.Delete(within(t, patience), name, rec), kv.ErrStale)
+		// Whoever the store judges for may take it.
+		next, err := store.Create(within(t, patience), name, signed("the next"))
+		require.NoError(t, err)
+		require.Greater(t, next.Token, rec.Token)
+		require.NoError(t, store.Delete(within(t, patience), name, next))
+		last, err := observed.Create(within(t, patience), name, signed("an observed one"))
+		require.NoError(t, err, "what was given up is everybody's")
+		require.Greater(t, last.Token, next.Token, "tokens grow across the two")
+	})
+}
+
+// TestTheStoreNeverJudgesARecordThatObserversJudge has one that is ages old.
+func TestTheStoreNeverJudgesARecordThatObserversJudge(t *testing.T) {
+	everywhere(t, func(t *testing.T, p *place) {
+		store, observed := p.store(t), p.observed(t)
+		name := named()
+		rec, err := observed.Create(within(t, patience), name, mortal(500*time.Millisecond))
+		require.NoError(t, err)
+		p.do(t, "UPDATE election SET updated = '2001-01-01 00:00:00' WHERE name = ?", name)
+		foreign, err := store.Get(within(t, patience), name)
+		require.NoError(t, err)
+		require.True(t, foreign.Foreign)
+		require.True(t, foreign.Permanent)
+		for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+			_, err = store.Create(within(t, patience), name, signed("usurper"))
+			require.ErrorIs(t, err, kv.ErrHeld)
+		}
+		_, err = store.Refresh(within(t, patience), name, rec)
+		require.ErrorIs(t, err, kv.ErrStale)
+		_, err = store.Swap(within(t, patience), name, rec, signed("usurper"))
+		require.ErrorIs(t, err, kv.ErrStale)
+		require.ErrorIs(t, store.Delete(within(t, patience), name, rec), kv.ErrStale)
+		observed = p.observed(t) // one that has not seen it age
+		got, err := observed.Refresh(within(t, patience), name, rec)
+		require.NoError(t, err)
+		require.Equal(t, rec, got)
+		require.NoError(t, observed.Delete(within(t, patience), name, got))
+		next, err := store.Create(within(t, patience), name, signed("a judged one"))
+		require.NoError(t, err, "what was given up is everybody's")
+		require.Greater(t, next.Token, rec.Token, "tokens grow across the two")
+	})
+}
+
+// TestWhatAHandHasWrittenIsSomebodysLock writes rows that are not quite ours.
+func TestWhatAHandHasWrittenIsSomebodysLock(t *testing.T) {
+	everywhere(t, func(t *testing.T, p *place) {
+		p.both(t, func(t *testing.T, store guarded) {
+			for _, change := range []string{
+				"signature = NULL", "token = 0", "revision = 0", "ttl = 0", "ttl = -1", "ttl = 9000000000000000000",
+			} {
+				name, rec := held(t, store)
+				p.do(t, "UPDATE election SET "+change+" WHERE name = ?", name)
+				got, err := store.Get(within(t, patience), name)
+				require.NoError(t, err, change)
+				require.True(t, got.Foreign, change)
+				require.Equal(t, rec.Value, got.Value)
+				_, err = store.Create(within(t, patience), name, signed("v"))
+				require.ErrorIs(t, err, kv.ErrHeld, change)
+				again, err := store.Get(within(t, patience), name)
+				require.NoError(t, err)
+				require.Equal(t, got, again, "it is left alone, and looks the same")
+			}
+			// A vacancy by hand is one.
+			name, rec := held(t, store)
+			p.do(t, "UPDATE election SET signature = '' WHERE name = ?", name)
+			_, err := store.Get(within(t, patience), name)
+			require.ErrorIs(t, err, kv.ErrVacant)
+			_, err = store.Refresh(within(t, patience), name, rec)
+			require.ErrorIs(t, err, kv.ErrStale)
+			next, err := store.Create(within(t, patience), name, signed("v"))
+			require.NoError(t, err)
+			require.Greater(t, next.Token, rec.Token)
+		})
+	})
+}

@@ -1,0 +1,92 @@
+package sqlkv
+
+import (
+	"errors"
+
+	"github.com/go-sql-driver/mysql"
+)
+
+const mysqlTable = `CREATE TABLE IF NOT EXISTS {table} (
+	name      VARBINARY(1024) NOT NULL PRIMARY KEY,
+	signature LONGBLOB,
+	value     LONGBLOB,
+	note      LONGBLOB,
+	token     BIGINT NOT NULL DEFAULT 0,
+	revision  BIGINT NOT NULL DEFAULT 0,
+	ttl       BIGINT NOT NULL DEFAULT 0,
+	updated   DATETIME(6),
+	expires   DATETIME(6)
+) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`
+
+// mysqlWords says the statements for MySQL and MariaDB.
+//
+// UTC_TIMESTAMP is the time at which a statement began, also after a wait for a
+// lock. For others that is too early to take a record for expired, never too late;
+// a refresh that was overtaken while it waited must not shorten the life that a
+// later one has given. No time zone matters.
+//
+// There is no UPDATE … RETURNING, and the number of affected rows means one thing
+// or another by the client's settings. So each change hands a number on by
+// LAST_INSERT_ID: it is 0 if, and only if, no row was changed.
+//
+// The comment in {waiting} is a comment to MySQL and a statement to MariaDB. MySQL
+// waits as long as the session's innodb_lock_wait_timeout says.
+//
+// A session without autocommit would be told of writes that nobody else ever sees;
+// a server that is read only may be written to by root.
+func mysqlWords() []string {
+	const micros = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
+	return []string{
+		"{unfit}", "CASE WHEN CONCAT(@@global.read_only) NOT IN ('0', 'OFF') THEN 1 WHEN @@autocommit <> 1 THEN 2 ELSE 0 END",
+		"{left}", "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires)",
+		"{insert}", "{waiting}INSERT IGNORE INTO {table} (name, signature, updated) VALUES (:name, '', UTC_TIMESTAMP(6))",
+		"{waiting}", "/*M!100100 SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR */ ",
+		"{seconds}", "1",
+		"{ttl}", ":ttl",
+		"{now}", "UTC_TIMESTAMP(6)",
+		"{alive}", "expires > UTC_TIMESTAMP(6)",
+		"{expired}", "expires <= UTC_TIMESTAMP(6)",
+		"{lives}", "expires = UTC_TIMESTAMP(6) + INTERVAL :ttl MICROSECOND",
+		"{lasts}", "expires = GREATEST(expires, UTC_TIMESTAMP(6) + INTERVAL ttl MICROSECOND)",
+		"{mark}", "revision = LAST_INSERT_ID(revision), ",
+		"{draw}", "token = LAST_INSERT_ID(GREATEST(revision + 1, " + micros + ")), revision = GREATEST(revision + 1, " + micros + ")",
+		"{bump}", "revision = LAST_INSERT_ID(revision + 1)",
+		"{host}", "",
+		"{fit}", " AND @@autocommit = 1 AND CONCAT(@@global.read_only) IN ('0', 'OFF')",
+		"{empty}", "''",
+		"{changed}", "",
+		"{refreshed}", "",
+		"{hold}", " LOCK IN SHARE MODE",
+		"{guard}", "SELECT 1 FROM {table} WHERE {owned} LOCK IN SHARE MODE",
+	}
+}
+
+// mysqlNumber returns the number by which MySQL tells errors apart.
+func mysqlNumber(err error) uint16 {
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number
+	}
+	return 0
+}
+
+// mysqlConflict knows nothing of 1180, an error during a commit: what became of
+// that is unknown.
+func mysqlConflict(err error) bool {
+	switch mysqlNumber(err) {
+	case 1213, // ER_LOCK_DEADLOCK, and a write set that a cluster refused
+		1205, // ER_LOCK_WAIT_TIMEOUT
+		1020: // ER_CHECKREAD: the row was changed since the transaction's snapshot
+		return true
+	}
+	return false
+}
+
+func mysqlMissing(err error) bool {
+	switch mysqlNumber(err) {
+	case 1146, // ER_NO_SUCH_TABLE
+		1054, // ER_BAD_FIELD_ERROR
+		1049: // ER_BAD_DB_ERROR
+		return true
+	}
+	return false
+}

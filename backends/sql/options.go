@@ -1,0 +1,83 @@
+package sqlkv
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/electkv/election/kv"
+)
+
+// Options change where and how safes are kept. The zero value is a good choice.
+type Options struct {
+	// Schema is where the table is: a schema of PostgreSQL, a database of MySQL,
+	// an attached database of SQLite. Default: where the connection looks for
+	// tables.
+	Schema string
+
+	// Table is the table's name. Candidates of one election use the same.
+	// Default: "election".
+	Table string
+
+	// Poll is the longest time between two looks of a watch at a safe to which
+	// nothing seems to happen; where PostgreSQL tells of changes, ten times as
+	// long. It bounds how late a watch sees what nobody was told. Default: 1 s.
+	Poll time.Duration
+}
+
+const (
+	defaultTable = "election"
+	defaultPoll  = time.Second
+
+	// longestIdentifier is what PostgreSQL and MySQL take; the former would cut
+	// off the rest.
+	longestIdentifier = 63
+)
+
+// name returns the table's name alone.
+func (o *Options) name() string {
+	if o == nil || o.Table == "" {
+		return defaultTable
+	}
+	return o.Table
+}
+
+// table returns the table's name, for people.
+func (o *Options) table() string {
+	if o == nil || o.Schema == "" {
+		return o.name()
+	}
+	return o.Schema + "." + o.name()
+}
+
+// identifier returns the table's name, for the database.
+func (o *Options) identifier(d Dialect) string {
+	if o == nil || o.Schema == "" {
+		return d.quote(o.name())
+	}
+	return d.quote(o.Schema) + "." + d.quote(o.name())
+}
+
+// check returns why a table cannot be used.
+func (o *Options) check(db *sql.DB, d Dialect) error {
+	switch d {
+	case PostgreSQL, MySQL, SQLite:
+	default:
+		return fmt.Errorf("sqlkv: %v: want PostgreSQL, MySQL or SQLite: %w", d, kv.ErrInvalid)
+	}
+	if db == nil {
+		return fmt.Errorf("sqlkv: the database is nil: %w", kv.ErrInvalid)
+	}
+	if o == nil {
+		return nil
+	}
+	for what, name := range map[string]string{"schema": o.Schema, "table": o.Table} {
+		// Colons and braces mean something in this package's own statements.
+		if len(name) > longestIdentifier || !utf8.ValidString(name) || strings.ContainsAny(name, "\x00:{}?$") {
+			return fmt.Errorf("sqlkv: %s %.80q: want up to %d bytes of UTF-8, without NUL and the characters : { } ? $: %w", what, name, longestIdentifier, kv.ErrInvalid)
+		}
+	}
+	return nil
+}

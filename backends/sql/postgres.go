@@ -1,0 +1,84 @@
+package sqlkv
+
+import "errors"
+
+const postgresTable = `CREATE TABLE IF NOT EXISTS {table} (
+	name      text COLLATE "C" PRIMARY KEY,
+	signature bytea,
+	value     bytea,
+	note      bytea,
+	token     bigint NOT NULL DEFAULT 0,
+	revision  bigint NOT NULL DEFAULT 0,
+	ttl       bigint NOT NULL DEFAULT 0,
+	updated   timestamptz NOT NULL DEFAULT clock_timestamp(),
+	expires   timestamptz,
+	UNIQUE (name, token)
+) WITH (fillfactor = 70)`
+
+// postgresWords says the statements for PostgreSQL.
+//
+// clock_timestamp() is read when a row is looked at, also after a wait for its
+// lock; now() would be when the transaction began. How long a statement waits
+// for a lock is set in the statement itself, for its own transaction, so that
+// nothing is left behind on a connection that may be another's the next moment.
+//
+// The token is in a unique index. So a takeover, which changes it, locks the row
+// against FOR KEY SHARE, by which a guard holds it, and a refresh, which does not,
+// passes by.
+func postgresWords() []string {
+	return []string{
+		"{unfit}", "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
+		"{left}", "CAST(EXTRACT(EPOCH FROM expires - clock_timestamp()) * 1000000 AS bigint)",
+		"{insert}", `INSERT INTO {table} (name, signature) SELECT CAST(:name AS text), ''
+FROM (SELECT set_config('lock_timeout', CAST(:patience AS text), TRUE)) AS host
+ON CONFLICT DO NOTHING`, // with either index, whichever is the first to see it
+		"{waiting}", "",
+		"{ttl}", "CAST(:ttl AS bigint)",
+		"{now}", "clock_timestamp()",
+		"{alive}", "expires > clock_timestamp()",
+		"{expired}", "expires <= clock_timestamp()",
+		"{lives}", "expires = clock_timestamp() + {ttl} * INTERVAL '1 microsecond'",
+		"{lasts}", "expires = clock_timestamp() + ttl * INTERVAL '1 microsecond'",
+		"{mark}", "",
+		"{draw}", "token = GREATEST(revision + 1, host.micros), revision = GREATEST(revision + 1, host.micros)",
+		"{bump}", "revision = revision + 1",
+		"{host}", `FROM (SELECT set_config('lock_timeout', CAST(:patience AS text), TRUE),
+	CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000000 AS bigint) AS micros) AS host
+`,
+		"{fit}", "",
+		"{empty}", "''",
+		"{changed}", "\nRETURNING revision, CAST(pg_notify(CAST(:channel AS text), CAST(:name AS text)) AS text)",
+		"{refreshed}", "\nRETURNING 0, TRUE, {columns}",
+		"{hold}", " FOR KEY SHARE",
+		"{guard}", "SELECT 1 FROM {table} WHERE {owned} FOR KEY SHARE",
+	}
+}
+
+// sqlState returns the five characters by which PostgreSQL tells errors apart.
+func sqlState(err error) string {
+	var e interface{ SQLState() string }
+	if errors.As(err, &e) {
+		return e.SQLState()
+	}
+	return ""
+}
+
+func postgresConflict(err error) bool {
+	switch sqlState(err) {
+	case "40001", // serialization_failure
+		"40P01", // deadlock_detected
+		"55P03": // lock_not_available: the wait was too long
+		return true
+	}
+	return false
+}
+
+func postgresMissing(err error) bool {
+	switch sqlState(err) {
+	case "42P01", // undefined_table
+		"42703", // undefined_column
+		"3F000": // invalid_schema_name
+		return true
+	}
+	return false
+}

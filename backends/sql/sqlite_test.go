@@ -1,0 +1,130 @@
+package sqlkv_test
+
+import (
+	"bufio"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/kv"
+)
+
+// TestAProcessThatIsKilledInTheMiddleOfAWriteLeavesNothing holds the lock, and is
+// waited for; then it is killed with the database half written.
+func TestAProcessThatIsKilledInTheMiddleOfAWriteLeavesNothing(t *testing.T) {
+	t.Parallel()
+	for _, journal := range []string{"WAL", "DELETE"} {
+		t.Run(journal, func(t *testing.T) {
+			p := at(t, sqlkv.SQLite, "file:"+filepath.Join(t.TempDir(), "election.db")+"?_pragma=journal_mode("+journal+")")
+			store := p.store(t)
+			name, rec := held(t, store)
+			cmd := exec.Command(os.Args[0])
+			cmd.Env = append(os.Environ(), holdVariable+"="+p.source)
+			out, err := cmd.StdoutPipe()
+			require.NoError(t, err)
+			require.NoError(t, cmd.Start())
+			ended := false
+			kill := func() {
+				if !ended {
+					ended = true
+					require.NoError(t, cmd.Process.Kill())
+					_ = cmd.Wait() // it was killed
+				}
+			}
+			defer kill()
+			line, err := bufio.NewReader(out).ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, "holding", strings.TrimSpace(line))
+			_, err = store.Refresh(within(t, 200*time.Millisecond), name, rec)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			undecided(t, err, "refresh")
+			kill()
+			holds(t, store, name, rec)
+			got, err := store.Refresh(within(t, patience), name, rec)
+			require.NoError(t, err)
+			require.Equal(t, rec, got)
+		})
+	}
+}
+
+// TestARecordOfAnotherBootIsVacantAtOnce is of a host that was started anew: its
+// owner is dead, and its clock means nothing.
+func TestARecordOfAnotherBootIsVacantAtOnce(t *testing.T) {
+	t.Parallel()
+	p := inSQLite(t)
+	store := p.store(t)
+	name, rec := held(t, store)
+	p.do(t, "UPDATE election SET boot = 'another boot', expires = 9000000000000000000")
+	_, err := store.Get(within(t, patience), name)
+	require.ErrorIs(t, err, kv.ErrVacant)
+	_, err = store.Refresh(within(t, patience), name, rec)
+	require.ErrorIs(t, err, kv.ErrStale)
+	next, err := store.Create(within(t, patience), name, signed("the next"))
+	require.NoError(t, err)
+	require.Greater(t, next.Token, rec.Token)
+	holds(t, store, name, next)
+}
+
+// TestARecordOfAnotherTimeNamespaceIsNotJudged is of a container with another clock:
+// it is there until its owner gives it up.
+func TestARecordOfAnotherTimeNamespaceIsNotJudged(t *testing.T) {
+	t.Parallel()
+	p := inSQLite(t)
+	store := p.store(t)
+	name, rec := held(t, store)
+	p.do(t, "UPDATE election SET timens = 'time:[1]', expires = 1")
+	holds(t, store, name, rec)
+	_, err := store.Create(within(t, patience), name, signed("the next"))
+	require.ErrorIs(t, err, kv.ErrHeld)
+	_, err = store.Refresh(within(t, patience), name, rec)
+	require.ErrorIs(t, err, kv.ErrStale, "this process is not its owner")
+}
+
+// TestAFullDiskIsNoLoss has the database at its limit: what is there can be refreshed
+// and given up, what does not fit is an error.
+func TestAFullDiskIsNoLoss(t *testing.T) {
+	t.Parallel()
+	p := inSQLite(t)
+	name, rec := held(t, p.store(t))
+	store := sqlkv.New(p.open(t, "&_pragma=max_page_count(6)"), p.dialect, p.opts())
+	next := rec
+	next.Value = strings.Repeat("x", 1<<19)
+	_, err := store.Swap(within(t, patience), name, rec, next)
+	undecided(t, err, "publish")
+	require.ErrorContains(t, err, "full")
+	for range 10 {
+		got, err := store.Refresh(within(t, patience), name, rec)
+		require.NoError(t, err)
+		require.Equal(t, rec, got)
+	}
+	require.NoError(t, store.Delete(within(t, patience), name, rec))
+}
+
+// TestManyProcessesTakeTurnsWithoutAWriteAheadLog has readers and writers lock each
+// other out, and nobody's settings wait for that.
+func TestManyProcessesTakeTurnsWithoutAWriteAheadLog(t *testing.T) {
+	t.Parallel()
+	p := at(t, sqlkv.SQLite, "file:"+filepath.Join(t.TempDir(), "election.db")+"?_pragma=journal_mode(DELETE)")
+	takeTurns(t, p.store(t), named(), 4)
+}
+
+// TestTheUsersOwnTimeoutDoesNotOutlastTheContext has the data source say that a lock is
+// waited for, for a minute.
+func TestTheUsersOwnTimeoutDoesNotOutlastTheContext(t *testing.T) {
+	t.Parallel()
+	p := inSQLite(t)
+	store := sqlkv.New(p.open(t, "&_pragma=busy_timeout(60000)"), p.dialect, p.opts())
+	name, rec := held(t, store)
+	defer p.lock(t, name)()
+	start := time.Now()
+	_, err := store.Refresh(within(t, 200*time.Millisecond), name, rec)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Less(t, time.Since(start), patience/3)
+}
