@@ -290,6 +290,9 @@ func TestEachRefreshIsSeenByThoseWhoWait(t *testing.T) {
 	}
 	require.NoError(t, d.reg.Remove(d.ctx, name, rec))
 	require.Equal(t, kv.Record{}, d.next(seen))
+	rec = d.put(name, kv.Record{}, d.signed())
+	require.Equal(t, rec, d.next(seen))
+	require.Equal(t, d.put(name, rec, d.signed()), d.next(seen), "a takeover")
 }
 
 // Without hints, and with a long backstop, half a TTL is the longest pause.
