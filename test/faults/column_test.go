@@ -65,6 +65,8 @@ func observable() map[string][]string {
 		"etcd":   {"04"},
 		"consul": {"04"},
 		"redis":  {"04", "29a"},
+
+		"postgres": {"29a"},
 	}
 }
 
@@ -109,6 +111,30 @@ func storeColumns() []column {
 			name: "redis-cluster", kind: kindCluster, ttl: time.Second, nodes: 1,
 			start:  startShards,
 			common: func(t testing.TB) *servers { return startShards(t) },
+		},
+		{
+			name: "sqlite", kind: kindSQLite, ttl: time.Second, brief: []string{"01"},
+			start: func(t testing.TB, _ ...string) *servers { return startSQLite(t) },
+		},
+		{
+			name: "postgres", kind: kindPostgres, ttl: time.Second, brief: []string{"04", "09"}, nodes: 1,
+			start: func(t testing.TB, args ...string) *servers {
+				return inPostgres(t, alone(testenv.StartPostgres(t, args...)))
+			},
+			common: func(t testing.TB) *servers { return inPostgres(t, shared(testenv.Postgres(t))) },
+			clock: func(t testing.TB, args ...string) *servers {
+				return inPostgres(t, alone(testenv.StartPostgresWithClock(t, args...)))
+			},
+		},
+		{
+			name: "mariadb", kind: kindMariaDB, ttl: time.Second, brief: []string{"04"}, nodes: 1,
+			start: func(t testing.TB, args ...string) *servers {
+				return inMariaDB(t, alone(testenv.StartMariaDB(t, args...)))
+			},
+			common: func(t testing.TB) *servers { return inMariaDB(t, shared(testenv.MariaDB(t))) },
+			clock: func(t testing.TB, args ...string) *servers {
+				return inMariaDB(t, alone(testenv.StartMariaDBWithClock(t, args...)))
+			},
 		},
 	}
 }

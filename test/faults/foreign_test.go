@@ -32,6 +32,8 @@ func (s *stage) overwrite(value string) {
 		_, err = s.etcd().Put(s.t.Context(), s.name, value)
 	case kindConsul:
 		_, err = s.consul().KV().Put(&api.KVPair{Key: s.name, Value: []byte(value)}, nil)
+	case kindSQLite, kindPostgres, kindMariaDB:
+		s.overwriteRow(value)
 	default:
 		err = s.redis().Set(s.t.Context(), s.name, value, 0).Err()
 	}
@@ -84,6 +86,8 @@ func (s *stage) content() string {
 		require.NoError(s.t, err)
 		require.NotNil(s.t, pair)
 		return string(pair.Value)
+	case kindSQLite, kindPostgres, kindMariaDB:
+		return s.valueInRow()
 	}
 	text, err := s.redis().Get(s.t.Context(), s.name).Result()
 	require.NoError(s.t, err)
@@ -145,9 +149,10 @@ func (s *stage) gone() {
 }
 
 // vacancy is within what time candidates see that a safe was emptied by an
-// operator: Redis pushes no news of that, and is looked at once a second.
+// operator: Redis and databases push no news of that, and are looked at once a
+// second.
 func (s *stage) vacancy() time.Duration {
-	if strings.HasPrefix(s.col.kind, "redis") {
+	if strings.HasPrefix(s.col.kind, "redis") || s.inTable() {
 		return time.Second + s.release()
 	}
 	return s.release()

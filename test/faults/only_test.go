@@ -81,6 +81,14 @@ func byCandidates(c column) string {
 	return ""
 }
 
+// keepsNoTable is for rows about the loss of all data.
+func keepsNoTable(c column) string {
+	if inTable(c.kind) {
+		return "its table would be missing, without which nobody is elected"
+	}
+	return ""
+}
+
 // withClock is for rows that set the wall clock of a server.
 func withClock(c column) string {
 	if c.clock == nil {

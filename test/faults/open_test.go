@@ -17,6 +17,7 @@ import (
 	etcdkv "github.com/electkv/election/backends/etcd"
 	filekv "github.com/electkv/election/backends/file"
 	rediskv "github.com/electkv/election/backends/redis"
+	sqlkv "github.com/electkv/election/backends/sql"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -29,6 +30,9 @@ const (
 	kindRedis    = "redis"
 	kindSentinel = "redis-sentinel"
 	kindCluster  = "redis-cluster"
+	kindSQLite   = "sqlite"
+	kindPostgres = "postgres"
+	kindMariaDB  = "mariadb"
 )
 
 // open opens the store of a part, with clients set as the adapters' documents
@@ -65,6 +69,15 @@ func open(p part) (store kv.Store, closeStore func(), err error) {
 		}
 		options := &rediskv.Options{Quarantine: p.Quarantine, Backstop: p.Backstop}
 		return rediskv.New(client, options), func() { client.Close() }, nil
+	case kindSQLite, kindPostgres, kindMariaDB:
+		db, dialect, err := p.sql()
+		if err != nil {
+			return nil, nil, err
+		}
+		if p.Observed {
+			return sqlkv.NewObserved(db, dialect, p.poll()), func() { db.Close() }, nil
+		}
+		return sqlkv.New(db, dialect, p.poll()), func() { db.Close() }, nil
 	}
 	return nil, nil, fmt.Errorf("unknown kind of store %q", p.Store)
 }

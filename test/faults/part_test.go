@@ -34,6 +34,7 @@ type part struct {
 	// Observed says that candidates judge when a record has expired.
 	Observed bool
 	Addrs    []string          // of the servers
+	Database string            // on a server that has several
 	Links    map[string]string // the address to use in the place of a server's own
 	Name     string            // of the election
 	TTL      time.Duration

@@ -53,6 +53,8 @@ func (s *stage) erase() {
 		_, err = s.etcd().Delete(s.t.Context(), s.name)
 	case kindConsul:
 		_, err = s.consul().KV().Delete(s.name, nil)
+	case kindSQLite, kindPostgres, kindMariaDB:
+		s.inSQL("DELETE FROM election WHERE name = ?", s.name)
 	default:
 		err = s.redis().Del(s.t.Context(), s.name).Err()
 	}

@@ -93,7 +93,9 @@ func jumpBack(s *stage) {
 	s.keep(first, s.ttl)
 	s.jump(-time.Hour)
 	s.lives(50 * time.Minute)
-	s.eventually("the expiry is as it was", func(context.Context) bool { return s.left() <= s.ttl })
+	if s.col.kind != kindMariaDB { // there a refresh never brings an expiry forward
+		s.eventually("the expiry is as it was", func(context.Context) bool { return s.left() <= s.ttl })
+	}
 	s.pass(s.ttl)
 	s.handOn(first)
 }
@@ -121,7 +123,13 @@ func (s *stage) handOn(first history.Stretch) {
 }
 
 // left is the time that the server gives the record.
-func (s *stage) left() time.Duration { return s.redis().PTTL(s.t.Context(), s.name).Val() }
+func (s *stage) left() time.Duration {
+	s.t.Helper()
+	if s.inTable() {
+		return s.leftInRow()
+	}
+	return s.redis().PTTL(s.t.Context(), s.name).Val()
+}
 
 // lives demands that the server gives the record more time than some.
 func (s *stage) lives(more time.Duration) {

@@ -82,7 +82,7 @@ func networkRows() []row {
 		},
 		{
 			number: 22, letter: "a", fault: "the leader's connections die silently", times: 3,
-			only: and(overNetwork, on("all requests share one connection; see 22b", "consul", "consul3", "redis", "redis-sentinel", "redis-cluster")),
+			only: and(overNetwork, on("all requests share one connection; see 22b", "consul", "consul3", "redis", "redis-sentinel", "redis-cluster", "postgres", "mariadb")),
 			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()

@@ -3,6 +3,7 @@
 package faults
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/electkv/election/internal/testenv"
@@ -15,6 +16,8 @@ type servers struct {
 	all   []string          // all that it may connect to
 	// leader returns the node that takes the writes of the election called name.
 	leader func(name string) *testenv.Server
+
+	database string // on a server that has several
 
 	cluster  *testenv.Cluster       // of etcd3 and consul3
 	sentinel *testenv.RedisSentinel // of redis-sentinel
@@ -67,6 +70,23 @@ func startShards(t testing.TB, args ...string) *servers {
 	return &servers{nodes: c.Nodes, addrs: c.Addrs(), all: c.Addrs(), leader: c.Owner, shards: c}
 }
 
+// startSQLite returns where the file of a database is to be.
+func startSQLite(t testing.TB) *servers {
+	return &servers{addrs: []string{filepath.Join(t.TempDir(), "election.db")}}
+}
+
+// inPostgres makes a database of the test's own.
+func inPostgres(t testing.TB, s *servers) *servers {
+	s.database = testenv.NewPostgresDatabase(t, s.addrs[0])
+	return s
+}
+
+// inMariaDB makes a database of the test's own.
+func inMariaDB(t testing.TB, s *servers) *servers {
+	s.database = testenv.NewMySQLDatabase(t, s.addrs[0])
+	return s
+}
+
 // others returns the nodes but for one.
 func (s *servers) others(not *testenv.Server) []*testenv.Server {
 	rest := []*testenv.Server{}
@@ -81,7 +101,7 @@ func (s *servers) others(not *testenv.Server) []*testenv.Server {
 // of returns the address of which a candidate, number i, is told: a Consul
 // client knows one server, a directory has one path, others know all.
 func (s *servers) of(kind string, i int) []string {
-	if kind == kindConsul || kind == kindFile {
+	if kind == kindConsul || kind == kindFile || kind == kindSQLite {
 		return []string{s.addrs[i%len(s.addrs)]}
 	}
 	return s.addrs

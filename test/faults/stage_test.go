@@ -4,6 +4,7 @@ package faults
 
 import (
 	"crypto/rand"
+	"database/sql"
 	"fmt"
 	"os/exec"
 	"slices"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	sqlkv "github.com/electkv/election/backends/sql"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/testenv"
@@ -37,6 +39,9 @@ type stage struct {
 	fence *fence
 	cast  map[string]*actor
 	names []string // of the cast, in the order of their appearance
+
+	pool    *sql.DB // of the stage's own, where there is a database
+	dialect sqlkv.Dialect
 
 	network *testenv.Network         // nil unless candidates run on hosts of their own
 	homes   map[string]*testenv.Host // of candidates
@@ -62,6 +67,9 @@ func newStage(t testing.TB, c column, r row, common func() *servers) *stage {
 	}
 	s.name = fmt.Sprintf("faults-%s-%s", r.id(), strings.ToLower(rand.Text()[:8]))
 	s.fence = newFence(t, s.note)
+	if s.inTable() {
+		s.makeTable()
+	}
 	s.store = s.open()
 	var err error
 	s.life, err = s.store.Lifetime(s.ttl)
@@ -92,7 +100,7 @@ func (s *stage) open() kv.Store {
 
 // director is the part of the stage itself, which uses no links.
 func (s *stage) director() part {
-	p := part{Who: []string{"director"}, Store: s.col.kind, Observed: s.col.observed, Addrs: s.addrs, Name: s.name, TTL: s.ttl, Fence: s.fence.path, Bug: s.row.bug}
+	p := part{Who: []string{"director"}, Store: s.col.kind, Observed: s.col.observed, Addrs: s.addrs, Database: s.database, Name: s.name, TTL: s.ttl, Fence: s.fence.path, Bug: s.row.bug}
 	if s.row.part != nil {
 		s.row.part(&p)
 	}

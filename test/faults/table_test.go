@@ -29,6 +29,7 @@ func rows() []row {
 	all = append(all, streamRows()...)
 	all = append(all, redisRows()...)
 	all = append(all, clockRows()...)
+	all = append(all, sqlRows()...)
 	all = append(all, etcdRows()...)
 	all = append(all, consulRows()...)
 	all = append(all, fileRows()...)

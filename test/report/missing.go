@@ -16,10 +16,8 @@ func elsewhere() map[int]string {
 		28: "the clients' wall clocks: nothing reads them on Linux",
 		30: "clock rates: left to the simulation",
 		31: "suspend: left to the simulation",
-		48: "SQL stores: there is none yet",
-		49: "SQL stores: there is none yet",
-		51: "peers without a store: there are none yet",
-		52: "peers without a store: there are none yet",
+		51: "peers without a store: left to the tests of package paxoskv",
+		52: "peers without a store: left to the tests of package paxoskv",
 	}
 }
 

@@ -25,6 +25,7 @@ func stores() []string {
 		"etcd", "etcd3", "etcd-observed",
 		"consul", "consul3", "consul-observed",
 		"redis", "redis-sentinel", "redis-cluster", "redis-observed",
+		"sqlite", "postgres", "postgres-observed", "mariadb",
 	}
 }
 

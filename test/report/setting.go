@@ -28,6 +28,9 @@ type setting struct {
 	Etcd   string    `json:"etcd"`
 	Consul string    `json:"consul"`
 	Redis  string    `json:"redis"`
+
+	Postgres string `json:"postgres"`
+	MariaDB  string `json:"mariadb"`
 }
 
 // begin makes the folder, which must be empty if it is there, and notes the
@@ -57,11 +60,20 @@ func look(ctx context.Context, log io.Writer) setting {
 		Etcd:   version(ctx, "--version", func() (string, error) { return install.Etcd.Path(ctx, log) }),
 		Consul: version(ctx, "version", func() (string, error) { return install.Consul.Path(ctx, log) }),
 		Redis:  version(ctx, "--version", install.Redis),
+
+		Postgres: version(ctx, "--version", install.Postgres),
+		MariaDB:  version(ctx, "--version", mariadb),
 	}
 	if changes, err := exec.CommandContext(ctx, "git", "status", "--porcelain").Output(); err != nil || len(changes) > 0 {
 		s.Commit += ", changed"
 	}
 	return s
+}
+
+// mariadb returns the path of MariaDB's server.
+func mariadb() (string, error) {
+	server, _, err := install.MariaDB()
+	return server, err
 }
 
 // version returns the first line that a server says of its version.
