@@ -14,7 +14,7 @@ CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/election-test
 MODULES := . tools test/interop test/servers/etcd test/servers/consul
 
 # The packages that other systems than Linux can use. The rest needs Unix.
-PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/...
+PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/...
 
 .DEFAULT_GOAL := help
 
@@ -109,14 +109,14 @@ proof: ## all the evidence there is, and docs/reliability.md from it (Linux, roo
 	@failed=; \
 	$(MAKE) test/soak STORE=sim SEED=1 || failed=1; \
 	$(MAKE) test/faults || failed=1; \
-	for store in file etcd etcd3 etcd-observed consul consul3 consul-observed redis redis-sentinel redis-cluster redis-observed; do \
+	for store in file etcd etcd3 etcd-observed consul consul3 consul-observed redis redis-sentinel redis-cluster redis-observed sqlite postgres postgres-observed mariadb; do \
 		$(MAKE) test/soak STORE=$$store SOAK=$(or $(SOAK),1m) SEED=1 || failed=1; \
 	done; \
 	$(GO) run ./test/report || failed=1; \
 	[ -z "$$failed" ]
 
 .PHONY: up
-up: ## start etcd, Consul and Redis in containers
+up: ## start etcd, Consul, Redis, PostgreSQL and MariaDB in containers
 	$(COMPOSE) up --detach --wait
 
 .PHONY: cluster
@@ -130,7 +130,8 @@ down: ## stop the containers and drop what they hold
 .PHONY: test/compose
 test/compose: up ## the adapters' tests on the containers' servers
 	ELECTION_TEST_ETCD=127.0.0.1:2379 ELECTION_TEST_CONSUL=127.0.0.1:8500 ELECTION_TEST_REDIS=127.0.0.1:6379 \
-	$(GO) run ./test/tally -race -count=1 -timeout=15m ./backends/etcd/... ./backends/consul/... ./backends/redis/...
+	ELECTION_TEST_POSTGRES=127.0.0.1:5432 ELECTION_TEST_MYSQL=127.0.0.1:3306 \
+	$(GO) run ./test/tally -race -count=1 -timeout=15m ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/...
 
 .PHONY: clean
 clean: ## remove what was built here (the servers in the user's cache stay)
