@@ -15,7 +15,7 @@ import (
 func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 	const (
 		usage  = "use elect run [flags] NAME -- COMMAND [ARG...]\n"
-		stores = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)\n"
+		stores = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, sqlite:///file, postgres://user@host:port/database, mysql://user@host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)\n"
 	)
 	file := "file://" + t.TempDir()
 	plain := filepath.Join(t.TempDir(), "plain")
@@ -139,7 +139,7 @@ func TestTheDefaultStoreNeedsNoServer(t *testing.T) {
 
 func TestShellsCompleteStoresAndFormats(t *testing.T) {
 	for args, want := range map[string]string{
-		"status --store ":   "mem:\nfile:///\netcd://\netcds://\nconsul://\nconsuls://\nredis://\nrediss://\npaxos://\n:6\n",
+		"status --store ":   "mem:\nfile:///\netcd://\netcds://\nconsul://\nconsuls://\nredis://\nrediss://\nsqlite:///\npostgres://\npostgresql://\nmysql://\nmariadb://\npaxos://\n:6\n",
 		"watch -o ":         "text\njson\n:4\n",
 		"run --log-level ":  "debug\ninfo\nwarn\nerror\n:4\n",
 		"run --succession ": "none\nfirst\nrank\nring\nline\n:4\n",

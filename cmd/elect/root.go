@@ -36,6 +36,9 @@ Stores (--store, or ELECT_STORE):
   redis://host:port/database                   rediss:// with TLS
   redis://host:port,host:port/0?master=NAME    by sentinels
   redis://host:port,host:port?cluster=true     a cluster
+  sqlite:///file                               processes of one host
+  postgres://user@host:port/database           PostgreSQL (or postgresql://)
+  mysql://user@host:port/database              MySQL, MariaDB (or mariadb://)
   paxos://own-host:port?peers=...&cluster=NAME the candidates themselves
   mem:                                         this process only
 
@@ -47,6 +50,17 @@ Parameters for TLS: cacert, cert, key, servername, insecure-skip-verify. For
 consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
 redis: prefix, sentinel-user, and quarantine, how long a server that was restarted
 or promoted keeps elections closed: all need the same.
+
+In a database the records are in the table "election", which is made when it is
+missing; table=NAME and, for postgres, schema=NAME say where else. For postgres there
+are sslmode, sslrootcert, sslcert, sslkey, target_session_attrs, application_name and
+default_query_exec_mode as libpq and pgx have them; for mysql tls=true, and the
+parameters for TLS.
+
+expiry=observer has the candidates judge, each by its own clock, whether a record is
+over, not the store: for etcd, consul, redis, sqlite, postgres and mysql. Jumps of the
+store's clock change nothing then, and TTLs may be short. All candidates of an
+election need the same.
 
 For paxos, each elect run is a member, which the host names: the others reach it
 there. peers=host:port,host:port are all members (three, or five), and cluster is a
@@ -68,7 +82,8 @@ election need the same.
 Credentials stand before an @ in the URL (user:password@, for consul token@) or,
 unseen by others on the host, in the environment, as for the stores' own tools:
 ETCDCTL_USER, _PASSWORD, _CACERT, _CERT, _KEY, _ENDPOINTS; CONSUL_HTTP_TOKEN,
-_ADDR, CONSUL_CACERT and so on; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH.
+_ADDR, CONSUL_CACERT and so on; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH; PGPASSWORD,
+PGPASSFILE, PGSSLMODE and all of libpq's; MYSQL_PWD.
 
 Exit status: 125 if elect itself fails; see each command for the others.`
 
@@ -120,8 +135,8 @@ func storeCompletions() []string {
 		switch scheme {
 		case "mem":
 			all = append(all, "mem:")
-		case "file":
-			all = append(all, "file:///")
+		case "file", "sqlite":
+			all = append(all, scheme+":///")
 		default:
 			all = append(all, scheme+"://")
 		}

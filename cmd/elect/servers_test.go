@@ -4,6 +4,8 @@ package main
 
 import (
 	"crypto/rand"
+	"maps"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,6 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/electkv/election/cmd/elect/internal/order"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -25,6 +28,39 @@ func servers(t *testing.T) map[string]string {
 		"etcd":   "etcd://" + testenv.Etcd(t) + "/elect-test",
 		"consul": "consul://" + testenv.Consul(t) + "/elect-test?min-ttl=1s",
 		"redis":  "redis://" + testenv.Redis(t) + "/0?prefix=elect-test:",
+	}
+}
+
+// databases are the URLs of databases of the test's own, on real servers and on
+// disk. Each makes its table when it is first needed.
+func databases(t *testing.T) map[string]string {
+	t.Helper()
+	postgres, mariadb := testenv.Postgres(t), testenv.MariaDB(t)
+	return map[string]string{
+		"sqlite":            "sqlite://" + t.TempDir() + "/elect.db",
+		"postgres":          testenv.PostgresURL(postgres, testenv.NewPostgresDatabase(t, postgres)),
+		"postgres/observer": testenv.PostgresURL(postgres, testenv.NewPostgresDatabase(t, postgres)) + "&expiry=observer",
+		"mysql":             "mysql://" + testenv.MySQLUser + "@" + mariadb + "/" + testenv.NewMySQLDatabase(t, mariadb),
+	}
+}
+
+func TestTheDemoKeepsItsPromisesOnDatabases(t *testing.T) {
+	for name, url := range databases(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel() // mostly it waits
+			requireVerdict(t, start(t, "demo", "--store", url))
+			if name == "postgres" {
+				requireVerdict(t, start(t, "demo", "rank", "--store", url))
+			}
+			address, err := storeurl.Parse(url, os.Getenv)
+			require.NoError(t, err)
+			store, err := address.Open()
+			require.NoError(t, err)
+			defer store.Close()
+			var rows int
+			require.NoError(t, store.SQL.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
+			require.Zero(t, rows, "the demo leaves nothing")
+		})
 	}
 }
 
@@ -70,7 +106,9 @@ func requireNoKeys(t *testing.T, part string) {
 }
 
 func TestRunWatchStatusAndDoctorWorkOnRealServers(t *testing.T) {
-	for name, url := range servers(t) {
+	urls := servers(t)
+	maps.Copy(urls, databases(t))
+	for name, url := range urls {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			p.store = url

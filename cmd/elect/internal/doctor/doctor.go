@@ -65,6 +65,8 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 		return append(findings, consul(ctx, store)...)
 	case store.Redis != nil:
 		return append(findings, redis(ctx, store)...)
+	case store.SQL != nil:
+		return append(findings, database(ctx, store, ttl)...)
 	case store.Paxos != nil:
 		return append(findings, paxos(store.Paxos)...)
 	case store.Dir != "":

@@ -23,6 +23,10 @@ func fileSystem(path string) string {
 		return "tmpfs"
 	case unix.OVERLAYFS_SUPER_MAGIC:
 		return "overlayfs"
+	case unix.NFS_SUPER_MAGIC:
+		return nfs
+	case unix.CIFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:
+		return smb
 	}
 	return fmt.Sprintf("a file system of type %#x", uint32(st.Type))
 }

@@ -61,6 +61,11 @@ func unrecognised(store *storeurl.Store, subject string, rec kv.Record, vacant b
 		return Finding{Level: Warn, Subject: subject, Found: "what is at its place has just changed", Advice: "look again"}
 	case !rec.Foreign:
 		return Finding{Level: OK, Subject: subject, Found: "somebody leads"}
+	case store.SQL != nil:
+		return Finding{
+			Fail, subject, "the row has a record that candidates of this URL leave alone",
+			"as long as it is there nobody can be elected", "give all candidates of an election the same expiry=…; else see what wrote the row",
+		}
 	}
 	return Finding{
 		Fail, subject, "something that no election wrote is at its place",

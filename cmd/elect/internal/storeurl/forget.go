@@ -27,6 +27,8 @@ func (s *Store) Forget(name string) error {
 		}
 	case s.Consul != nil: // the key, which is left in place, and what was beside it
 		err = errors.Join(s.forgetConsul(ctx, key), s.forgetConsul(ctx, key+".election"))
+	case s.SQL != nil:
+		err = s.SQL.forget(ctx, key)
 	case s.Dir != "":
 		err = os.RemoveAll(filepath.Join(s.Dir, "safes", strings.ReplaceAll(name, ":", "%3a")))
 	}

@@ -7,12 +7,17 @@
 //	redis://host:port/database                  rediss:// with TLS
 //	redis://host:port,host:port/0?master=name   by sentinels
 //	redis://host:port,host:port?cluster=true    a cluster
+//	sqlite:///file                              processes of one host
+//	postgres://user@host:port/database          postgresql:// as well
+//	mysql://user@host:port/database             mariadb:// as well
 //	paxos://own:port?peers=a:port,b:port&cluster=name   the candidates themselves
 //
 // Credentials come from the URL's user part or, better, since everybody on the
 // host can read a command line, from the environment variables that the store's
 // own tools use. Names of elections get the prefix and a slash in front; a prefix
-// that itself begins with a slash has two: etcd://host//locks is "/locks/".
+// that itself begins with a slash has two: etcd://host//locks is "/locks/". In a
+// database, table=name and schema=name say where the records are; the table is made
+// when it is first needed and missing.
 //
 // No error and no string made here contains a user part, or any part of an URL
 // that was not understood.
@@ -37,7 +42,8 @@ import (
 
 // An Address is the checked URL of a store.
 type Address struct {
-	// Kind is the scheme without TLS: "mem", "file", "etcd", "consul", "redis".
+	// Kind is the scheme without TLS: "mem", "file", "etcd", "consul", "redis",
+	// "sqlite", "postgres", "mysql".
 	Kind  string
 	shown string
 	where *location
@@ -79,6 +85,7 @@ type Store struct {
 	Etcd   *clientv3.Client
 	Consul *api.Client
 	Redis  redis.UniversalClient
+	SQL    *Database
 	Paxos  *paxoskv.Store
 
 	// Observed says that observers judge when a record is over, not the store.
@@ -128,6 +135,7 @@ func (s *Store) Holds() []*os.File {
 // A scheme is one kind of URL.
 type scheme struct {
 	names  []string // the second is the one with TLS
+	alias  string   // of the first
 	form   string   // for people
 	params []string
 	parse  func(l *location) (func() (*Store, error), error)
@@ -140,6 +148,9 @@ func schemes() []scheme {
 		{names: []string{"etcd", "etcds"}, form: "etcd://host:port[,host:port...]/prefix", params: append(tlsParams(), etcdParams()...), parse: parseEtcd},
 		{names: []string{"consul", "consuls"}, form: "consul://host:port/prefix", params: append(tlsParams(), consulParams()...), parse: parseConsul},
 		{names: []string{"redis", "rediss"}, form: "redis://host:port/database (several hosts with ?master=name or ?cluster=true)", params: append(tlsParams(), redisParams()...), parse: parseRedis},
+		{names: []string{"sqlite"}, form: "sqlite:///file", params: sqliteParams(), parse: parseSQLite},
+		{names: []string{"postgres"}, alias: "postgresql", form: "postgres://user@host:port/database", params: postgresParams(), parse: parsePostgres},
+		{names: []string{"mysql"}, alias: "mariadb", form: "mysql://user@host:port/database", params: append(tlsParams(), mysqlParams()...), parse: parseMySQL},
 		{names: []string{"paxos"}, form: "paxos://host:port?peers=host:port,host:port&cluster=name", params: paxosParams(), parse: parsePaxos},
 	}
 }
@@ -149,6 +160,9 @@ func Schemes() []string {
 	names := []string{}
 	for _, s := range schemes() {
 		names = append(names, s.names...)
+		if s.alias != "" {
+			names = append(names, s.alias)
+		}
 	}
 	return names
 }
@@ -162,7 +176,7 @@ func Parse(raw string, getenv func(string) string) (*Address, error) {
 	}
 	name = strings.ToLower(name)
 	for _, s := range schemes() {
-		if !slices.Contains(s.names, name) {
+		if !slices.Contains(s.names, name) && (s.alias == "" || s.alias != name) {
 			continue
 		}
 		a, err := s.address(name, rest, getenv)

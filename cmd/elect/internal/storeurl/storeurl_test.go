@@ -37,6 +37,13 @@ func TestParseAcceptsTheDocumentedForms(t *testing.T) {
 		"redis://a,b?cluster=true":           "redis://a,b",
 		"rediss://h?insecure-skip-verify=1":  "rediss://h",
 		"redis://user:p%40ss%2Fw@10.0.0.1:1": "redis://10.0.0.1:1",
+
+		"sqlite:///var/lib/elect.db?table=x":               "sqlite:///var/lib/elect.db",
+		"postgres://u:p@h:5433/app?schema=s&sslmode=allow": "postgres://h:5433/app",
+		"postgresql://a,b:2/app":                           "postgresql://a,b:2/app",
+		"postgres://[::1]/app?expiry=observer":             "postgres://[::1]/app",
+		"mysql://u:p@h/app?tls=true":                       "mysql://h/app",
+		"mariadb://u@h:3307/app?expiry=store":              "mariadb://h:3307/app",
 	} {
 		t.Run(raw, func(t *testing.T) {
 			a, err := storeurl.Parse(raw, nothing)
@@ -156,11 +163,14 @@ func open(t *testing.T, raw string) *storeurl.Store {
 
 func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 	const (
-		all      = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)"
+		all      = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, sqlite:///file, postgres://user@host:port/database, mysql://user@host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)"
 		tls      = "cacert cert key servername insecure-skip-verify"
 		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls + " layout suffix plain expiry"
 		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl plain expiry"
 		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine plain expiry"
+		sqlite   = "use sqlite:///file, parameters table expiry"
+		postgres = "use postgres://user@host:port/database, parameters sslmode sslrootcert sslcert sslkey target_session_attrs application_name default_query_exec_mode schema table expiry"
+		mysql    = "use mysql://user@host:port/database, parameters " + tls + " tls table expiry"
 		file     = "use file:///directory"
 		portText = "has a port that is not a number from 1 to 65535"
 	)
@@ -169,7 +179,21 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		"localhost":                        "the store is not an URL; " + all,
 		"//h":                              "the store is not an URL; " + all,
 		"zookeeper://h:2181":               `store zookeeper:...: unknown scheme "zookeeper"; ` + all,
-		"sqlite:///f":                      `store sqlite:...: unknown scheme "sqlite"; ` + all,
+		"sqlite://h/f":                     "store sqlite:...: a file has no host: write three slashes; " + sqlite,
+		"sqlite:f":                         "store sqlite:...: the file is not given from the root on; " + sqlite,
+		"sqlite:///f?schema=x":             `store sqlite:...: unknown parameter "schema"; ` + sqlite,
+		"sqlite:///f?expiry=never":         `store sqlite:...: parameter "expiry" is neither store nor observer; ` + sqlite,
+		"sqlite:///f?table=a:b":            `store sqlite:...: parameter "table" is longer than 63 bytes or has one of the characters : { } ? $; ` + sqlite,
+		"postgres:":                        "store postgres:...: no host, and no PGHOST; " + postgres,
+		"postgres://h/a/b":                 "store postgres:...: the path is more than the name of a database; table and schema are parameters; " + postgres,
+		"postgres://h?sslmode=x":           "store postgres:...: sslmode is invalid; " + postgres,
+		"postgres://h?table=$x":            `store postgres:...: parameter "table" is longer than 63 bytes or has one of the characters : { } ? $; ` + postgres,
+		"mysql:":                           "store mysql:...: no host, and no MYSQL_HOST; " + mysql,
+		"mysql://u@a,b/d":                  "store mysql:...: several hosts; name the one that is written to, or a proxy before them; " + mysql,
+		"mysql://u@h":                      "store mysql:...: the path is not the name of a database; " + mysql,
+		"mysql://h/d":                      "store mysql:...: no user: write user@; " + mysql,
+		"mariadb://u@h/d?tls=perhaps":      `store mariadb:...: parameter "tls" is neither true nor false; ` + mysql,
+		"mysql://u@h/d?servername=x":       `store mysql:...: parameter "servername" without TLS; ` + mysql,
 		"mem://h":                          "store mem:...: memory has no host and no path; use mem:",
 		"file://h/dir":                     "store file:...: a directory has no host: write three slashes; " + file,
 		"file:dir":                         "store file:...: the directory is not given from the root on; " + file,
@@ -239,6 +263,8 @@ func TestNothingShowsThePassword(t *testing.T) {
 		"redis://user:hunter2@h:1", "redis://user:hunter2", "redis://user:hunter2@h:x", "redis://hunter2@@h",
 		"redis://user:hunter2@h:1#x", "redis://user:hun%ter2hunter2@h", "etcd://hunter2", "etcd://root:hunter2@:1",
 		"consul://hunter2@", "consul://hunter2:hunter2@h", "foo://user:hunter2@h", "redis://h?hunter2@=1",
+		"postgres://user:hunter2@127.0.0.1:1/d", "postgres://user:hunter2@h/d?sslmode=x",
+		"mysql://user:hunter2@127.0.0.1:1/d", "mysql://user:hunter2@h", "mariadb://user:hunter2@127.0.0.1:1/d?tls=true",
 		"redis://user:hunter2@127.0.0.1:1?cluster=hunter2", "redis://u:hunter2@127.0.0.1:1/x/hunter2",
 	} {
 		t.Run(raw, func(t *testing.T) {

@@ -1,0 +1,145 @@
+//go:build unix
+
+package doctor_test
+
+import (
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/cmd/elect/internal/doctor"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+)
+
+// A patient is a store whose database the test changes between examinations.
+type patient struct {
+	*testing.T
+	*storeurl.Store
+}
+
+func newPatient(t *testing.T, url string) patient {
+	t.Helper()
+	address, err := storeurl.Parse(url, func(string) string { return "" })
+	require.NoError(t, err)
+	store, err := address.Open()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return patient{t, store}
+}
+
+// do carries out a statement.
+func (p patient) do(statement string) {
+	p.Helper()
+	_, err := p.SQL.ExecContext(p.Context(), statement)
+	require.NoError(p, err, statement)
+}
+
+// ails returns what the doctor finds that is not OK: by subject, what it found.
+func (p patient) ails() map[string]string {
+	p.Helper()
+	ails := make(map[string]string)
+	for _, f := range doctor.Examine(p.Context(), p.Store, time.Minute) {
+		require.NotEmpty(p, f.Found, f.Subject)
+		if f.Level != doctor.OK {
+			require.NotEmpty(p, f.Advice, f.Subject)
+			require.NotEmpty(p, f.Why, f.Subject)
+			ails[f.Subject] = string(f.Level) + " " + f.Found
+		}
+	}
+	return ails
+}
+
+const wallClock = "WARN expiry runs on the server's wall clock"
+
+func TestTheDoctorKnowsWhatAPostgreSQLPromises(t *testing.T) {
+	server := testenv.StartPostgres(t, "-c", "fsync=on")
+	name := testenv.NewPostgresDatabase(t, server.Addr())
+	url := testenv.PostgresURL(server.Addr(), name)
+	p := newPatient(t, url)
+	require.Equal(t, map[string]string{"clock": wallClock}, p.ails())
+	require.Empty(t, newPatient(t, url+"&table=observed&expiry=observer").ails())
+
+	bouncer := testenv.StartPgBouncer(t, server.Addr())
+	behind := newPatient(t, testenv.PostgresURL(bouncer.Addr(), name)+"&expiry=observer")
+	require.Equal(t, map[string]string{
+		"changes": "WARN a pooler such as PgBouncer stands between: candidates look for them about once a second",
+	}, behind.ails())
+
+	p.do("ALTER TABLE election SET UNLOGGED")
+	p.do("ALTER DATABASE " + name + " SET synchronous_commit = off")
+	require.Equal(t, map[string]string{
+		"clock": wallClock, "synchronous_commit": "WARN off", "table": `WARN "election" is unlogged or temporary`,
+	}, newPatient(t, url).ails())
+	p.do("ALTER TABLE election SET LOGGED")
+	p.do("ALTER TABLE election ENABLE ROW LEVEL SECURITY")
+	p.do("ALTER DATABASE " + name + " RESET synchronous_commit")
+
+	standby := testenv.StartPostgresStandby(t, server)
+	ails := newPatient(t, url).ails()
+	require.Equal(t, "WARN 1, and no commit waits for them", ails["standbys"])
+	require.Equal(t, `WARN "election" has policies or triggers`, ails["table"])
+	require.Contains(t, newPatient(t, testenv.PostgresURL(standby.Addr(), name)).ails()["round trip"], "standby")
+
+	p.do("ALTER TABLE election DROP COLUMN note")
+	require.Contains(t, newPatient(t, url).ails()["round trip"], "FAIL")
+}
+
+func TestTheDoctorKnowsWhatAMariaDBPromises(t *testing.T) {
+	server := testenv.StartMariaDB(t)
+	url := "mysql://" + testenv.MySQLUser + "@" + server.Addr() + "/" + testenv.NewMySQLDatabase(t, server.Addr())
+	p := newPatient(t, url)
+	require.Equal(t, map[string]string{"clock": wallClock}, p.ails())
+	require.Empty(t, newPatient(t, url+"?table=observed&expiry=observer").ails())
+
+	p.do("ALTER TABLE election ENGINE = Aria")
+	p.do("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+	require.Equal(t, map[string]string{
+		"clock": wallClock, "engine": "WARN Aria", "innodb_flush_log_at_trx_commit": "WARN 2",
+	}, p.ails())
+
+	p.do("ALTER TABLE election ENGINE = InnoDB")
+	p.do("SET GLOBAL read_only = ON")
+	require.Contains(t, newPatient(t, url).ails()["round trip"], "read only")
+}
+
+func TestTheDoctorKnowsWhatAnSQLitePromises(t *testing.T) {
+	url := "sqlite://" + t.TempDir() + "/a%20database%3F"
+	p := newPatient(t, url)
+	require.Empty(t, p.ails())
+	p.do("PRAGMA journal_mode = WAL")
+	require.Empty(t, p.ails())
+}
+
+// What one judge of expiry wrote, candidates of the other leave alone.
+func TestTheDoctorSaysThatANameIsOfTheOtherExpiry(t *testing.T) {
+	url := "sqlite://" + filepath.Join(t.TempDir(), "database")
+	ours, theirs := newPatient(t, url), newPatient(t, url+"?expiry=observer")
+	_, err := theirs.KV.Create(t.Context(), "name", kv.Record{Signature: "s", TTL: time.Minute})
+	require.NoError(t, err)
+	found := doctor.ExamineName(t.Context(), ours.Store, "name")
+	require.Len(t, found, 1)
+	require.Equal(t, doctor.Fail, found[0].Level)
+	require.Contains(t, found[0].Advice, "expiry=")
+
+	found = doctor.ExamineName(t.Context(), theirs.Store, "name")
+	require.Len(t, found, 1)
+	require.Equal(t, doctor.Finding{Level: doctor.OK, Subject: "name name", Found: "somebody leads"}, found[0])
+}
+
+func TestForgetLeavesWhatSomebodyHolds(t *testing.T) {
+	p := newPatient(t, "sqlite://"+filepath.Join(t.TempDir(), "database"))
+	rec, err := p.KV.Create(t.Context(), "name", kv.Record{Signature: "s", TTL: time.Minute})
+	require.NoError(t, err)
+	require.NoError(t, p.Forget("name"))
+	rec, err = p.KV.Refresh(t.Context(), "name", rec)
+	require.NoError(t, err)
+	require.NoError(t, p.KV.Delete(t.Context(), "name", rec))
+	require.NoError(t, p.Forget("name"))
+	var rows int
+	require.NoError(t, p.SQL.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
+	require.Zero(t, rows)
+}

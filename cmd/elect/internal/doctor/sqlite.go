@@ -1,0 +1,59 @@
+package doctor
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
+)
+
+func sqlite(ctx context.Context, store *storeurl.Store) ([]Finding, error) {
+	db := store.SQL
+	var version, journal, synchronous string
+	for query, into := range map[string]*string{
+		"SELECT sqlite_version()": &version, "PRAGMA journal_mode": &journal, "PRAGMA synchronous": &synchronous,
+	} {
+		if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
+			return nil, err
+		}
+	}
+	return []Finding{
+		{Level: OK, Subject: "scope", Found: "the processes of this host that share " + db.File},
+		{Level: OK, Subject: "version", Found: "SQLite " + version},
+		sqliteDisk(fileSystem(filepath.Dir(db.File))),
+		sqliteJournal(journal, synchronous),
+		columns(ctx, db),
+	}, nil
+}
+
+// nfs and smb are file systems that several hosts share.
+const (
+	nfs = "NFS"
+	smb = "SMB"
+)
+
+// sqliteDisk says whether locks on the file mean anything.
+func sqliteDisk(system string) Finding {
+	f := Finding{Level: OK, Subject: "file system", Found: system}
+	if system == nfs || system == smb {
+		f.Level, f.Why = Warn, "locks of files may not be kept between hosts there: two may write at once, and damage the database; each boot of each host has a clock of its own"
+		f.Advice = "put the database on a disk of this host, and use a server for candidates on several"
+	}
+	return f
+}
+
+// sqliteJournal says what outlives a crash of the host. A crash of a process
+// loses nothing.
+func sqliteJournal(journal, synchronous string) Finding {
+	f := Finding{Level: OK, Subject: "journal", Found: journal + ", synchronous = " + synchronous}
+	switch {
+	case strings.EqualFold(journal, "memory"), strings.EqualFold(journal, "off"):
+		f.Level, f.Why = Warn, "a process that is killed while it writes may leave a damaged database"
+		f.Advice = "PRAGMA journal_mode = WAL, or DELETE"
+	case synchronous == "0":
+		f.Level, f.Why = Warn, "a crash of the host may damage the database; records do not outlive it anyway, tokens should"
+		f.Advice = "PRAGMA synchronous = FULL"
+	}
+	return f
+}

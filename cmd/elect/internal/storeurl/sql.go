@@ -1,0 +1,120 @@
+package storeurl
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	etcdkv "github.com/electkv/election/backends/etcd"
+	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/kv"
+)
+
+// defaultTable is the table where the URL names none.
+const defaultTable = "election"
+
+// A Database is where a store of SQL keeps its table.
+type Database struct {
+	*sql.DB
+	Dialect sqlkv.Dialect
+	Options sqlkv.Options
+	File    string // of SQLite
+}
+
+// Table returns the table's name as statements have it.
+func (d *Database) Table() string {
+	table := d.quote(d.Options.Table)
+	if d.Options.Schema != "" {
+		table = d.quote(d.Options.Schema) + "." + table
+	}
+	return table
+}
+
+func (d *Database) quote(name string) string {
+	mark := `"`
+	if d.Dialect == sqlkv.MySQL {
+		mark = "`"
+	}
+	return mark + strings.ReplaceAll(name, mark, mark+mark) + mark
+}
+
+// forget removes the row of a name that nobody holds. A user who may not do so
+// leaves it there: it is vacant, and some 200 bytes.
+func (d *Database) forget(ctx context.Context, name string) error {
+	place := "?"
+	if d.Dialect == sqlkv.PostgreSQL {
+		place = "$1"
+	}
+	// A table of bytes takes no text, and one of text no bytes.
+	var key any = name
+	if d.Dialect == sqlkv.MySQL {
+		key = []byte(name)
+	}
+	_, err := d.ExecContext(ctx, "DELETE FROM "+d.Table()+" WHERE name = "+place+" AND LENGTH(signature) = 0", key)
+	if isDenied(err) {
+		return nil
+	}
+	return err
+}
+
+// isDenied reports whether a server says that its user may not do that.
+func isDenied(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "42501" // insufficient_privilege
+	}
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number == 1142 // ER_TABLEACCESS_DENIED_ERROR
+	}
+	return false
+}
+
+// inDatabase returns what opens a store in the database that the connector
+// connects to.
+func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, connector driver.Connector) (func() (*Store, error), error) {
+	observed, err := l.observed()
+	if err != nil {
+		return nil, err
+	}
+	if options.Table == "" {
+		options.Table = defaultTable
+	}
+	for param, name := range map[string]string{"table": options.Table, "schema": options.Schema} {
+		if len(name) > 63 || strings.ContainsAny(name, "\x00:{}?$") {
+			return nil, fmt.Errorf("parameter %q is longer than 63 bytes or has one of the characters : { } ? $", param)
+		}
+	}
+	return func() (*Store, error) {
+		db := &Database{DB: sql.OpenDB(connector), Dialect: dialect, Options: options}
+		var store kv.Store = sqlkv.New(db.DB, dialect, &options)
+		if observed {
+			store = sqlkv.NewObserved(db.DB, dialect, &options)
+		}
+		store = newMigrating(store, db)
+		return &Store{
+			KV: store, SQL: db, Observed: observed, closer: db.DB,
+			with: func(bool, etcdkv.Layout) kv.Store { return store },
+		}, nil
+	}, nil
+}
+
+// migrate makes the table if it is missing.
+func (d *Database) migrate(ctx context.Context) error {
+	if err := d.PingContext(ctx); err != nil {
+		return err // says more plainly what is wrong than a statement would
+	}
+	err := sqlkv.Migrate(ctx, d.DB, d.Dialect, &d.Options)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("%w; if this user may not make a table, let another carry out: %s", err,
+			strings.Join(strings.Fields(strings.Join(d.Migration(), "; ")), " "))
+	}
+	return err
+}
+
+// Migration returns the statements that make the table.
+func (d *Database) Migration() []string { return sqlkv.Migration(d.Dialect, &d.Options) }
