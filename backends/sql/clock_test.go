@@ -151,3 +151,30 @@ func TestNoJumpOfTheServersClockMattersToObservers(t *testing.T) {
 		require.GreaterOrEqual(t, time.Since(start), last.TTL-last.TTL/500)
 	})
 }
+
+// TestARefreshThatWasOvertakenShortensNoLife has the row say that the record lives for
+// longer than this refresh would have it, as one that began later has left it. Where
+// a statement knows the time at which it began, it may come second.
+func TestARefreshThatWasOvertakenShortensNoLife(t *testing.T) {
+	everywhere(t, func(t *testing.T, p *place) {
+		if p.dialect == sqlkv.PostgreSQL {
+			return // its statements know what time it is
+		}
+		store := p.store(t)
+		name, rec := held(t, store)
+		later := map[sqlkv.Dialect]string{
+			sqlkv.MySQL:  "UTC_TIMESTAMP(6) + INTERVAL 1 DAY",
+			sqlkv.SQLite: "expires + 86400 * 1000000000",
+		}
+		p.do(t, "UPDATE election SET expires = "+later[p.dialect]+" WHERE name = ?", name)
+		var before, after string
+		expiry := func(into *string) {
+			require.NoError(t, p.hand.QueryRowContext(within(t, patience), "SELECT expires FROM election WHERE name = ?", name).Scan(into))
+		}
+		expiry(&before)
+		_, err := store.Refresh(within(t, patience), name, rec)
+		require.NoError(t, err)
+		expiry(&after)
+		require.Equal(t, before, after)
+	})
+}
