@@ -121,6 +121,7 @@ type cluster struct {
 	members []*paxoskv.Store
 	opts    paxoskv.Options
 	dirs    []string // of the members, if they have any
+	slept   atomic.Int64
 	starts  uint64
 }
 
@@ -146,7 +147,9 @@ func (c *cluster) start(i int) *paxoskv.Store {
 		opts.Dir = c.dirs[i]
 	}
 	began := time.Now()
-	opts.Clock = func() (mono, boot time.Duration) { return time.Since(began), time.Since(began) }
+	opts.Clock = func() (mono, boot time.Duration) {
+		return time.Since(began), time.Since(began) + time.Duration(c.slept.Load())
+	}
 	if testing.Verbose() {
 		opts.Logger = slog.New(slog.NewTextHandler(c.Output(), nil))
 	}

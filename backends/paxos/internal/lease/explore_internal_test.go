@@ -265,7 +265,7 @@ func TestTheExplorationFindsAcceptorsThatCountFast(t *testing.T) {
 	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
 }
 
-// A deeper run: PAXOS_DEPTH=13,1 go test -run EverySchedule -v -timeout 2h
+// A deeper run: PAXOS_DEPTH=11,1 go test -run EverySchedule -v -timeout 2h
 func TestEveryScheduleHasOneOwner(t *testing.T) {
 	depth, faults := 8, 1
 	if text := os.Getenv(depthVariable); text != "" {
