@@ -68,14 +68,15 @@ func TestAnObservedWatchSurvivesARestoredSnapshot(t *testing.T) {
 // Nothing tells it of the record's end. Before it says so it looks once more.
 func TestAnObservedWatchTellsOfADeadRecordByItself(t *testing.T) {
 	s, _, _ := observed(t)
-	names, recs := abandoned(t, 1)
-	next := watching(t, s, names[0])
-	first := next()
-	require.Equal(t, recs[0], first.rec)
-	require.ErrorIs(t, next().err, kv.ErrVacant)
-	rec := create(t, s, names[0], signed("next", time.Minute))
+	owner, _, _ := observed(t)
+	name := newName()
+	rec := create(t, owner, name, signed("abandoned", 3*time.Second)) // a look may take as long
+	next := watching(t, s, name)
 	require.Equal(t, rec, next().rec)
-	require.NoError(t, s.Delete(t.Context(), names[0], rec))
+	require.ErrorIs(t, next().err, kv.ErrVacant)
+	rec = create(t, s, name, signed("next", time.Minute))
+	require.Equal(t, rec, next().rec)
+	require.NoError(t, s.Delete(t.Context(), name, rec))
 	require.ErrorIs(t, next().err, kv.ErrVacant)
 }
 
