@@ -186,6 +186,16 @@ func (p *place) forms(t testing.TB, store guarded) map[string]func(*sql.Tx, stri
 	}
 }
 
+// begin begins a transaction at the level at which MySQL locks nothing of what a
+// statement merely reads, unless it is told to.
+func (p *place) begin(t testing.TB, db *sql.DB) (*sql.Tx, error) {
+	t.Helper()
+	if p.dialect == sqlkv.SQLite {
+		return db.BeginTx(within(t, patience), nil)
+	}
+	return db.BeginTx(within(t, patience), &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+}
+
 func TestNobodyTakesOverBetweenTheCheckAndTheCommit(t *testing.T) {
 	everywhere(t, func(t *testing.T, p *place) {
 		p.reports(t)
@@ -193,7 +203,7 @@ func TestNobodyTakesOverBetweenTheCheckAndTheCommit(t *testing.T) {
 		p.both(t, func(t *testing.T, store guarded) {
 			for form, guard := range p.forms(t, store) {
 				name, rec := held(t, store)
-				tx, err := db.BeginTx(within(t, patience), nil)
+				tx, err := p.begin(t, db)
 				require.NoError(t, err)
 				require.NoError(t, guard(tx, name, rec), form)
 				_, err = store.Swap(within(t, 300*time.Millisecond), name, rec, signed("usurper"))
@@ -252,7 +262,7 @@ func (p *place) guardedInTime(t testing.TB, db *sql.DB, store guarded, guard fun
 		name := named()
 		rec, err := store.Create(within(t, patience), name, mortal(800*time.Millisecond))
 		require.NoError(t, err)
-		tx, err := db.BeginTx(within(t, patience), nil)
+		tx, err := p.begin(t, db)
 		require.NoError(t, err)
 		if err = guard(tx, name, rec); err == nil {
 			return name, rec, tx
