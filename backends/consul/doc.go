@@ -34,6 +34,45 @@
 // lost its leader without a word learns of a vacancy when its query ends, which
 // may take its wait and some seconds more: 17 s were seen at a TTL of 1 s.
 //
+// Expiry judged by observers: [NewObserved] makes a store whose keys no session holds. Each refresh is a write that
+// gives the key another ModifyIndex, and a candidate that has seen one ModifyIndex for
+// the record's TTL, by its own clock, may put its record there, on the condition that
+// the key still has it. Why two never lead is told in package internal/observer.
+//
+// Choose it for a short failover: TTLs go down to 500 ms, and a dead leader is followed
+// after its TTL, where a session keeps others out for 20 s at best. No session is left
+// over, no lock-delay or check matters, and no node that leaves the catalog ends a term.
+// For long TTLs it hardly pays: each of the leader's three refreshes a TTL is a write to
+// the Raft log, and ends the blocking query of everybody who waits, the leader's own
+// too. A candidate that has just begun to watch has to see a dead record for a whole TTL,
+// however old it is. What a dead owner has left stays until the next candidate comes, or
+// somebody removes it.
+//
+// A key has the text form of the record, which says that observers judge
+// ("observed":true), and flags of its own, 0x6f62736572766564. Each text has the index
+// of the one it replaced, since Consul takes a write that changes nothing for none. The
+// key goes when its owner gives it up. The token is the ModifyIndex of the write that
+// brought the signature in. An operator who deletes the key frees the safe at once,
+// although its owner trusts it until its watch or its next refresh tells it; a plain
+// write over it leaves a foreign key, as it does over any record.
+//
+// To candidates of a [Store] an observed record is somebody's lock, which nothing ends,
+// although no session holds its key; so are their records to those of an [Observed], and
+// so is the key that they leave open, since a lock-delay may be running for an owner who
+// still trusts it. Never mix the two in one election: they keep each other out, but one
+// kind waits for ever once an owner of the other has died or resigned. Values cannot be
+// plain. To change from one to the other, stop all candidates first, and delete the key.
+//
+// An observed safe must not share its key with the locks of other programs. An api.Lock
+// refuses it for its flags (ErrLockConflict), and so does "consul lock". But to Consul a
+// key without a session is free: a program that acquires a key without a look at its
+// flags, as a script with ?acquire= does, takes it from a live leader, who
+// learns it from its watch or at its next refresh. And where such a lock was, its key
+// stays, and keeps observers out until somebody deletes it.
+//
+// There is no Guard: a transaction of Consul can compare a key's session, of which there
+// is none, or its ModifyIndex, which each refresh moves. Have resources check the token.
+//
 // # Records
 //
 // A safe is the key with the prefix and the name, as api.Lock and "consul lock"
@@ -94,47 +133,6 @@
 // replaces. Somebody else's text there, locked or without the lock flags, is not
 // touched: the safe is reported as foreign until it is gone, which a watch sees
 // when it next looks.
-//
-// # Expiry judged by observers
-//
-// [NewObserved] makes a store whose keys no session holds. Each refresh is a write that
-// gives the key another ModifyIndex, and a candidate that has seen one ModifyIndex for
-// the record's TTL, by its own clock, may put its record there, on the condition that
-// the key still has it. Why two never lead is told in package internal/observer.
-//
-// Choose it for a short failover: TTLs go down to 500 ms, and a dead leader is followed
-// after its TTL, where a session keeps others out for 20 s at best. No session is left
-// over, no lock-delay or check matters, and no node that leaves the catalog ends a term.
-// For long TTLs it hardly pays: each of the leader's three refreshes a TTL is a write to
-// the Raft log, and ends the blocking query of everybody who waits, the leader's own
-// too. A candidate that has just begun to watch has to see a dead record for a whole TTL,
-// however old it is. What a dead owner has left stays until the next candidate comes, or
-// somebody removes it.
-//
-// A key has the text form of the record, which says that observers judge
-// ("observed":true), and flags of its own, 0x6f62736572766564. Each text has the index
-// of the one it replaced, since Consul takes a write that changes nothing for none. The
-// key goes when its owner gives it up. The token is the ModifyIndex of the write that
-// brought the signature in. An operator who deletes the key frees the safe at once,
-// although its owner trusts it until its watch or its next refresh tells it; a plain
-// write over it leaves a foreign key, as it does over any record.
-//
-// To candidates of a [Store] an observed record is somebody's lock, which nothing ends,
-// although no session holds its key; so are their records to those of an [Observed], and
-// so is the key that they leave open, since a lock-delay may be running for an owner who
-// still trusts it. Never mix the two in one election: they keep each other out, but one
-// kind waits for ever once an owner of the other has died or resigned. Values cannot be
-// plain. To change from one to the other, stop all candidates first, and delete the key.
-//
-// An observed safe must not share its key with the locks of other programs. An api.Lock
-// refuses it for its flags (ErrLockConflict), and so does "consul lock". But to Consul a
-// key without a session is free: a program that acquires a key without a look at its
-// flags, as a script with ?acquire= does, takes it from a live leader, who
-// learns it from its watch or at its next refresh. And where such a lock was, its key
-// stays, and keeps observers out until somebody deletes it.
-//
-// There is no Guard: a transaction of Consul can compare a key's session, of which there
-// is none, or its ModifyIndex, which each refresh moves. Have resources check the token.
 //
 // # Requirements
 //

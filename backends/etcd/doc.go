@@ -57,6 +57,44 @@
 // in which they came. In the layout Claim a candidate stands in no line, and
 // starves while old clients stand in theirs.
 //
+// Expiry judged by observers: [NewObserved] makes a store whose keys have no lease. Each refresh is a write that
+// gives the key another ModRevision, and a candidate that has seen one ModRevision
+// for the record's TTL, by its own clock, may put its record there, on the condition
+// that the key still has it. Why two never lead is told in package internal/observer.
+//
+// Choose it for a short failover: TTLs go down to 500 ms, where the shortest lease
+// lasts 2 s and may be revoked a second late. A leader of etcd that pauses revokes
+// nothing, a change of leader prolongs nothing, and no lease is left over. For TTLs of
+// ten seconds it hardly pays: the leader's three writes a TTL go through the log, are
+// synced and kept until a compaction, where keep-alives touch no disk, and each is
+// pushed to all who wait. A candidate that has just begun to watch has to see a dead
+// record for a whole TTL, however old it is. What a dead owner has left stays until the
+// next candidate comes, or somebody removes it.
+//
+// The rest is as it was: a write is one Txn, and the token is the revision of the write
+// that brought the signature in. An operator who deletes the key frees the safe at once,
+// although its owner trusts it until its watch or its next refresh tells it. What an
+// etcd loses that is restored from a snapshot, refreshes and revisions among it, is lost
+// here too.
+//
+// The text at the key says that observers judge ("observed":true). To candidates of a
+// [Store] it is somebody's lock, which nothing ends; so are their records to those of an
+// [Observed], and so is our own text with a lease. Never mix the two in one election:
+// at one key they keep each other out, but one kind waits for ever once an owner of the
+// other has died. Of lines (the layouts Queue and Claim) and of the locks of etcd's own
+// client an Observed knows nothing: both would lead. Values cannot be plain, since other
+// programs would not see that a record has to be refreshed. To change from one to the
+// other, stop all candidates first, and remove with etcdctl del what an owner has left.
+//
+// [Observed.Guard] is for a Txn of one's own, as [Store.Guard] is. It compares the
+// beginning of the text, which has the signature, and the key's create revision: it
+// survives refreshes and new values, and ends with the signature.
+//
+// A Create or a hand-over that the client itself has sent twice is reported as
+// [kv.ErrHeld] or [kv.ErrStale], although it was carried out: without a lease that
+// nobody else knows, nothing tells it from an older write of the same signature. The
+// engine finds its record.
+//
 // # Records
 //
 // The key is [Options].Prefix, the name and Suffix, byte for byte, together up to
@@ -110,46 +148,6 @@
 // left there with its lease, the next one replaces. A watch is not told of a
 // companion that alone is changed; its owner learns of the loss at its next
 // refresh or write.
-//
-// # Expiry judged by observers
-//
-// [NewObserved] makes a store whose keys have no lease. Each refresh is a write that
-// gives the key another ModRevision, and a candidate that has seen one ModRevision
-// for the record's TTL, by its own clock, may put its record there, on the condition
-// that the key still has it. Why two never lead is told in package internal/observer.
-//
-// Choose it for a short failover: TTLs go down to 500 ms, where the shortest lease
-// lasts 2 s and may be revoked a second late. A leader of etcd that pauses revokes
-// nothing, a change of leader prolongs nothing, and no lease is left over. For TTLs of
-// ten seconds it hardly pays: the leader's three writes a TTL go through the log, are
-// synced and kept until a compaction, where keep-alives touch no disk, and each is
-// pushed to all who wait. A candidate that has just begun to watch has to see a dead
-// record for a whole TTL, however old it is. What a dead owner has left stays until the
-// next candidate comes, or somebody removes it.
-//
-// The rest is as it was: a write is one Txn, and the token is the revision of the write
-// that brought the signature in. An operator who deletes the key frees the safe at once,
-// although its owner trusts it until its watch or its next refresh tells it. What an
-// etcd loses that is restored from a snapshot, refreshes and revisions among it, is lost
-// here too.
-//
-// The text at the key says that observers judge ("observed":true). To candidates of a
-// [Store] it is somebody's lock, which nothing ends; so are their records to those of an
-// [Observed], and so is our own text with a lease. Never mix the two in one election:
-// at one key they keep each other out, but one kind waits for ever once an owner of the
-// other has died. Of lines (the layouts Queue and Claim) and of the locks of etcd's own
-// client an Observed knows nothing: both would lead. Values cannot be plain, since other
-// programs would not see that a record has to be refreshed. To change from one to the
-// other, stop all candidates first, and remove with etcdctl del what an owner has left.
-//
-// [Observed.Guard] is for a Txn of one's own, as [Store.Guard] is. It compares the
-// beginning of the text, which has the signature, and the key's create revision: it
-// survives refreshes and new values, and ends with the signature.
-//
-// A Create or a hand-over that the client itself has sent twice is reported as
-// [kv.ErrHeld] or [kv.ErrStale], although it was carried out: without a lease that
-// nobody else knows, nothing tells it from an older write of the same signature. The
-// engine finds its record.
 //
 // # Requirements
 //
