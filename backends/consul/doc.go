@@ -34,10 +34,11 @@
 // lost its leader without a word learns of a vacancy when its query ends, which
 // may take its wait and some seconds more: 17 s were seen at a TTL of 1 s.
 //
-// Expiry judged by observers: [NewObserved] makes a store whose keys no session holds. Each refresh is a write that
-// gives the key another ModifyIndex, and a candidate that has seen one ModifyIndex for
-// the record's TTL, by its own clock, may put its record there, on the condition that
-// the key still has it. Why two never lead is told in package internal/observer.
+// Expiry judged by observers: [NewObserved] makes a store whose keys no session
+// holds. Each refresh is a write that gives the key another ModifyIndex, and a
+// candidate that has seen one ModifyIndex for the record's TTL, by its own clock,
+// may put its record there, on the condition that the key still has it. Why two
+// never lead is told in package internal/observer.
 //
 // Choose it for a short failover: TTLs go down to 500 ms, and a dead leader is followed
 // after its TTL, where a session keeps others out for 20 s at best. No session is left

@@ -57,10 +57,11 @@
 // in which they came. In the layout Claim a candidate stands in no line, and
 // starves while old clients stand in theirs.
 //
-// Expiry judged by observers: [NewObserved] makes a store whose keys have no lease. Each refresh is a write that
-// gives the key another ModRevision, and a candidate that has seen one ModRevision
-// for the record's TTL, by its own clock, may put its record there, on the condition
-// that the key still has it. Why two never lead is told in package internal/observer.
+// Expiry judged by observers: [NewObserved] makes a store whose keys have no lease.
+// Each refresh is a write that gives the key another ModRevision, and a candidate
+// that has seen one ModRevision for the record's TTL, by its own clock, may put its
+// record there, on the condition that the key still has it. Why two never lead is
+// told in package internal/observer.
 //
 // Choose it for a short failover: TTLs go down to 500 ms, where the shortest lease
 // lasts 2 s and may be revoked a second late. A leader of etcd that pauses revokes
