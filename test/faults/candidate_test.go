@@ -77,6 +77,7 @@ func (c *candidate) run(ctx context.Context) error {
 // lead works in small steps, and asks before each of them whether it may. A few
 // times a TTL it proclaims something, so that refreshes have swaps beside them.
 func (c *candidate) lead(ctx context.Context, term *election.Term) error {
+	until := term.Until() // a refresh may follow at once, and is another event
 	asked := boottime.Now()
 	if ctx.Err() != nil {
 		return nil // it came too late to begin
@@ -85,7 +86,7 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 	case <-c.orders: // it was for the term before
 	default:
 	}
-	c.begin(term, asked)
+	c.begin(term, until, asked)
 	c.note(history.Event{Kind: history.Started, Token: term.Token()})
 	cause := "the work panicked"
 	defer func() {
@@ -136,10 +137,10 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 }
 
 // begin writes down that it was elected.
-func (c *candidate) begin(term *election.Term, asked time.Duration) {
+func (c *candidate) begin(term *election.Term, until time.Time, asked time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.term, c.until, c.clock = term, term.Until(), boottime.NewConverter()
+	c.term, c.until, c.clock = term, until, boottime.NewConverter()
 	c.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: c.clock.Convert(c.until)})
 }
 
