@@ -1,6 +1,6 @@
 // Package paxoskv keeps safes among the candidates themselves, with no server: each
 // member of a fixed list grants leases to all, and a majority of them decides. It is
-// PaxosLease with the rules that were corrected since; docs/adr/0028 has the argument.
+// PaxosLease with the rules that were corrected since; docs/leases.md has the argument.
 //
 // # Guarantees
 //
