@@ -117,7 +117,7 @@ func storeColumns() []column {
 			start: func(t testing.TB, _ ...string) *servers { return startSQLite(t) },
 		},
 		{
-			name: "postgres", kind: kindPostgres, ttl: time.Second, brief: []string{"04", "09"}, nodes: 1,
+			name: "postgres", kind: kindPostgres, ttl: time.Second, brief: []string{"09"}, nodes: 1,
 			start: func(t testing.TB, args ...string) *servers {
 				return inPostgres(t, alone(testenv.StartPostgres(t, args...)))
 			},
