@@ -47,9 +47,7 @@
 // (READONLY, MOVED, CLUSTERDOWN, LOADING, MASTERDOWN, NOAUTH, NOPERM, OOM, BUSY
 // …) is an error that is none of kv's.
 //
-// # Expiry judged by observers
-//
-// [NewObserved] makes a store whose records no clock of a server's ends: no key has
+// Expiry judged by observers: [NewObserved] makes a store whose records no clock of a server's ends: no key has
 // an expiry. Each refresh is a write that gives the record a new revision, and a
 // candidate that has seen one revision for the record's TTL, by its own clock, may
 // put its record there, on the condition that the revision is still the same. So
