@@ -53,9 +53,10 @@ func TestMembersOverTCPKeepTheContract(t *testing.T) {
 	crowd.Wait()
 }
 
-// contended reports whether a case has members duel for one safe until a deadline of
-// its own. How long that takes depends on how busy the machine is; the cluster in fake
-// time runs them.
+// contended reports whether a case has members contend for one safe without a pause,
+// and wants each of them to get its turn within a time. A duel of proposers promises
+// that to nobody: see docs/leases.md. That whoever wins wins alone is asserted by
+// TestALossyClusterIsLinearizable, and by the exploration of the protocol.
 func contended(name string) bool {
 	return slices.Contains([]string{
 		"one of many creates wins", "one of many swaps at a revision wins", "one of many wins a safe whose record has expired",
