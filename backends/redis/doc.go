@@ -47,10 +47,11 @@
 // (READONLY, MOVED, CLUSTERDOWN, LOADING, MASTERDOWN, NOAUTH, NOPERM, OOM, BUSY
 // …) is an error that is none of kv's.
 //
-// Expiry judged by observers: [NewObserved] makes a store whose records no clock of a server's ends: no key has
-// an expiry. Each refresh is a write that gives the record a new revision, and a
-// candidate that has seen one revision for the record's TTL, by its own clock, may
-// put its record there, on the condition that the revision is still the same. So
+// Expiry judged by observers: [NewObserved] makes a store whose records no clock of
+// a server's ends, since no key has an expiry. Each refresh is a write that gives
+// the record a new revision, and a candidate that has seen one revision for the
+// record's TTL, by its own clock, may put its record there, on the condition that
+// the revision is still the same. So
 // the first hole above is closed: a jump of the server's wall clock changes nothing,
 // in either direction. The second owner comes after the first has stopped trusting
 // its lease, as long as the hosts' clocks go at the same rate, but for a thousandth
