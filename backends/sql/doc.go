@@ -46,9 +46,10 @@
 //
 // With [NewObserved] the row has no expiry, and no clock is in any condition: a
 // candidate that has seen one revision for the record's TTL, on its own clock,
-// replaces exactly that revision. See package observer for why that is safe. Each of
-// the two kinds of records is somebody's lock to stores of the other kind, however old
-// it is: resign before you change from one to the other, or empty the row by hand.
+// replaces exactly that revision. TTLs are 500 ms or more there. See package observer
+// for why that is safe. Each of the two kinds of records is somebody's lock to stores
+// of the other kind, however old it is: resign before you change from one to the
+// other, or empty the row by hand.
 //
 // After any error that is none of kv's the write may have happened, or happen yet: a
 // statement that waits in the server for a lock goes on after its caller has gone.
@@ -106,7 +107,9 @@
 // What decides is read from the primary. A standby of PostgreSQL, and a server of
 // MySQL with read_only set, is refused with an error; a replica of MySQL that is not
 // read_only cannot be told, so do not let a proxy send reads to one. autocommit=0 in
-// MySQL's data source is refused: nothing would ever be committed.
+// MySQL's data source is refused: nothing would ever be committed. Of a cluster in
+// which several servers take writes (Galera, a group with several primaries), let all
+// use the same one: a guard holds its row there alone, and each judges by its own clock.
 //
 // The table is made by [Migrate], or by hand by [Migration]. After that a role needs
 // SELECT, INSERT and UPDATE on it. In MySQL, READ COMMITTED for the caller's own
@@ -133,7 +136,8 @@
 // quarter: about 1.1 times a second, after three looks that come sooner when
 // something has changed. So it learns of a release after half a second on average;
 // after a crash it is there when the record ends. A larger Poll makes that rarer and
-// a release seen later.
+// a release seen later. With NewObserved it looks after half the record's TTL at the
+// latest, as it has to see the refreshes.
 //
 // In PostgreSQL changes are told by NOTIFY, in the statement that makes them, and
 // the looks are ten times rarer: about one in nine seconds, and one each TTL of a

@@ -1,11 +1,13 @@
 package sqlkv_test
 
 import (
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	sqlkv "github.com/electkv/election/backends/sql"
 	"github.com/electkv/election/kv"
 )
 
@@ -106,4 +108,41 @@ func TestWhatAHandHasWrittenIsSomebodysLock(t *testing.T) {
 			require.Greater(t, next.Token, rec.Token)
 		})
 	})
+}
+
+// TestObserversLookInTimeForRefreshes has them look so rarely, by their options, that
+// they would miss each refresh of a live owner.
+func TestObserversLookInTimeForRefreshes(t *testing.T) {
+	everywhere(t, func(t *testing.T, p *place) {
+		const ttl = 3 * time.Second
+		owner := p.observed(t)
+		name := named()
+		rec, err := owner.Create(within(t, patience), name, mortal(ttl))
+		require.NoError(t, err)
+		ctx := within(t, 2*ttl+ttl/2) // a watch that is told nothing gives up after two
+		var refreshing sync.WaitGroup
+		refreshing.Go(func() {
+			for ; ctx.Err() == nil; time.Sleep(ttl / 10) {
+				_, _ = owner.Refresh(ctx, name, rec) // what comes of it is seen by the watch
+			}
+		})
+		defer refreshing.Wait()
+		observer := sqlkv.NewObserved(p.open(t, ""), p.dialect, rarely())
+		for _, err := range observer.Watch(ctx, name) {
+			if err != nil && ctx.Err() == nil {
+				require.ErrorIs(t, err, kv.ErrVacant) // on a host that stands still, perhaps
+			}
+		}
+	})
+}
+
+// TestObserversJudgeNothingShorterThanTheyCanSee tells what would be right.
+func TestObserversJudgeNothingShorterThanTheyCanSee(t *testing.T) {
+	p := inSQLite(t)
+	_, err := p.observed(t).Create(within(t, patience), named(), mortal(499*time.Millisecond))
+	require.ErrorIs(t, err, kv.ErrInvalid)
+	require.ErrorContains(t, err, "at least 500ms")
+	life, err := p.observed(t).Lifetime(500 * time.Millisecond)
+	require.NoError(t, err)
+	require.Equal(t, 500*time.Millisecond, life.Min)
 }

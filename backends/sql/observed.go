@@ -88,10 +88,16 @@ func (r register) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, e
 	return r.watch(ctx, name, byObservers)
 }
 
-// Check takes every TTL that the column can hold.
+// shortestObserved is the shortest TTL that observers judge.
+const shortestObserved = 500 * time.Millisecond
+
+// Check takes every TTL in which a refresh can be seen, and that the column can hold.
 func (r register) Check(ttl time.Duration) error {
 	if r.unfit != nil {
 		return r.unfit
+	}
+	if ttl < shortestObserved {
+		return fmt.Errorf("sqlkv: a TTL of %v: want at least %v where observers judge, who have to see each refresh in time: %w", ttl, shortestObserved, kv.ErrInvalid)
 	}
 	if _, err := granted(ttl); err != nil {
 		return fmt.Errorf("sqlkv: %w", err)

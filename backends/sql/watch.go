@@ -78,9 +78,9 @@ func (t *table) pause(rec kv.Record, r row, j judge, calm int) time.Duration {
 	d := t.poll >> max(3-calm, 0)
 	if t.hub != nil && t.hub.listens() {
 		d = t.poll * relief
-		if j == byObservers && rec.TTL > 0 { // a hint that was lost is missed before its owner is
-			d = min(d, max(t.poll, rec.TTL/2))
-		}
+	}
+	if j == byObservers && rec.TTL > 0 { // a refresh is seen before its owner is missed
+		d = min(d, rec.TTL/2)
 	}
 	d -= rand.N(d/4 + 1)
 	left := time.Duration(r.left.Int64) * time.Microsecond
