@@ -55,7 +55,8 @@
 //
 // With n members, one's own acceptor counted: a read takes 2n messages in one round
 // trip, a change 5n-1 in two, of which n-1 tell the others. A create looks first, and
-// changes nothing where it finds a record.
+// changes nothing where it finds a record. A read that finds a record expired writes
+// that down before it says so, which is a change.
 //
 // A watch is told by whoever changes the safe. It looks when it begins, when the record
 // should have expired, and every five seconds; a client's every second. A watch that no

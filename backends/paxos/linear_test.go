@@ -32,13 +32,19 @@ func TestALossyClusterIsLinearizable(t *testing.T) {
 		name string
 		ttl  time.Duration
 		loss int // in a hundred
-	}{{"records that stay", time.Minute, 0}, {"records that stay, losses", time.Minute, 5}, {"records that fade, losses", 100 * time.Millisecond, 5}} {
+		slow time.Duration
+	}{
+		{"records that stay", time.Minute, 0, time.Millisecond},
+		{"records that stay, losses", time.Minute, 5, time.Millisecond},
+		{"records that fade, losses", 100 * time.Millisecond, 5, time.Millisecond},
+		{"records that fade before slow messages arrive", 100 * time.Millisecond, 1, 20 * time.Millisecond},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			var history []linear.Operation
 			synctest.Test(t, func(t *testing.T) {
-				cl := newCluster(t, 3, paxoskv.Options{MaxTTL: time.Minute, Round: 20 * time.Millisecond})
+				cl := newCluster(t, 3, paxoskv.Options{MaxTTL: time.Minute, Round: max(20*time.Millisecond, 4*c.slow)})
 				random := rand.New(rand.NewPCG(seed, uint64(i)))
-				cl.net.slow(func() time.Duration { return time.Duration(random.IntN(int(time.Millisecond))) })
+				cl.net.slow(func() time.Duration { return time.Duration(random.IntN(int(c.slow))) })
 				cl.net.lose(func(lease.MemberID, lease.MemberID) bool { return random.IntN(100) < c.loss })
 				recorder := linear.NewRecorder()
 				var clients []kv.Store

@@ -263,6 +263,9 @@ func (o *Operation) consider(now time.Duration) Output {
 	if o.phase == preparing {
 		return o.decide(now, v)
 	}
+	if v.over() { // which has to be written down, or made room for
+		return o.pause(now, 0, preparing)
+	}
 	if !v.settled {
 		if len(reports) == len(o.voices) {
 			return o.rest(now)

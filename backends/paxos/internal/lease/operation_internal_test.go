@@ -19,8 +19,9 @@ func TestAViewIsSettledIfNoMajorityCanSeeItOtherwise(t *testing.T) {
 		"nothing ever":             {[]Report{{}, {}}, true, false},
 		"alive with a majority":    {[]Report{live, live, old}, true, true},
 		"alive with a minority":    {[]Report{live, old}, false, true},
-		"over with a majority":     {[]Report{over, over}, true, false},
+		"over with a majority":     {[]Report{over, over}, false, false},
 		"over with one":            {[]Report{over, live, live}, false, false},
+		"over with all":            {[]Report{over, over, over}, false, false},
 		"over with one of two":     {[]Report{live, over}, false, false},
 		"vacant with a majority":   {[]Report{gone, live, gone}, true, false},
 		"vacant with a minority":   {[]Report{gone, live}, false, false},
@@ -72,4 +73,38 @@ func TestARefusalIsMadeSureOfIfSomethingWasProposed(t *testing.T) {
 	o.Receive(2, "A", Accept{Safe: "s", Ballot: o.ballot})
 	out = o.Receive(2, "B", Accept{Safe: "s", Ballot: o.ballot})
 	require.Equal(t, Held, out.Result.Verdict)
+}
+
+// p's refresh was prepared while its record lived; the proposals are on their way when
+// the record expires. A reader that nobody tells of them sees it gone, and says so only
+// when it cannot come back.
+func TestARefreshThatIsLateBringsNothingBackThatWasSeenGone(t *testing.T) {
+	w := newWorld(flaws{})
+	w.candidates[q].counter = 10
+	s := script{t, w}
+	s.does(p, Create, "ABC")
+	s.at(ttl - 1)
+	s.begin(p, Refresh)
+	s.meets(p, "ABC")
+	s.at(ttl)
+	reader := w.candidates[q].p.NewOperation("s", 1, Change{Kind: Read})
+	counter := uint64(20)
+	out := reader.Begin(w.now, counter)
+	for out.Result.Verdict == None {
+		if len(out.Send) == 0 {
+			counter++
+			out = reader.Wake(w.now, counter)
+		}
+		for _, e := range out.Send {
+			if i := int(e.To[0] - 'A'); i > 0 { // A is silent
+				next := reader.Receive(w.now, e.To, w.acceptors[i].Receive(w.now, e.Message))
+				if next.Result.Verdict != None || len(next.Send) > 0 || i == 2 {
+					out = next
+				}
+			}
+		}
+	}
+	require.Equal(t, Vacant, out.Result.Verdict)
+	s.meets(p, "ABC")
+	require.False(t, w.owns(w.candidates[p]), "%+v", w.candidates[p].mine)
 }

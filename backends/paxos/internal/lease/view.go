@@ -11,9 +11,10 @@ type view struct {
 	// it, so where one has passed nobody trusts the record any more.
 	live bool
 	life time.Duration // the longest left, if live
-	// settled is set if no majority can report anything older, nor call a record
-	// live that this one calls expired, nor the other way round unless it has
-	// expired since.
+	// settled is set if no majority can report anything older, and nothing that is
+	// on its way can make it otherwise but as a change of its own. A record that has
+	// expired is not: a refresh that was prepared before may bring it back, until
+	// its end is written.
 	settled bool
 }
 
@@ -26,27 +27,26 @@ func look(reports []Report, majority int) view {
 		}
 	}
 	v.live = !v.state.Vacant()
-	same, expired := 0, 0
+	same := 0
 	for _, r := range reports {
 		if r.Accepted != v.ballot {
 			continue
 		}
 		same++
 		if r.Expired {
-			expired++
 			v.live = false
 		}
 		v.life = max(v.life, r.Life)
 	}
-	v.settled = same >= majority
-	if expired > 0 {
-		v.settled = expired >= majority
-	}
+	v.settled = same >= majority && !v.over()
 	if !v.live {
 		v.life = 0
 	}
 	return v
 }
+
+// over reports whether the state is a record whose life has passed.
+func (v view) over() bool { return !v.live && !v.state.Vacant() }
 
 // lease names what the view shows, whether it is live or not.
 func (v view) lease() Lease {
