@@ -238,6 +238,13 @@ func small(f flaws) *world {
 	return w.fill(2)
 }
 
+// young is a small world in which nothing has happened. Two elections take ten moves.
+func young(f flaws) *world {
+	w := small(f)
+	w.candidates[q].counter = 5
+	return w
+}
+
 // led is a small world in which p leads by the leave of A and B, and C has heard
 // nothing yet.
 func led(t *testing.T, f flaws) *world {
@@ -265,20 +272,31 @@ func TestTheExplorationFindsAcceptorsThatCountFast(t *testing.T) {
 	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
 }
 
+func TestTheExplorationFindsAcceptorsThatBreakTheirPromises(t *testing.T) {
+	e := newExplorer()
+	e.run(young(flaws{faithless: true, overwriteLive: true}), 10)
+	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
+}
+
 // A deeper run: PAXOS_DEPTH=11,1 go test -run EverySchedule -v -timeout 2h
 func TestEveryScheduleHasOneOwner(t *testing.T) {
-	depth, faults := 8, 1
+	type extent struct{ depth, faults int }
+	fresh, leading := extent{10, 0}, extent{8, 1}
 	if text := os.Getenv(depthVariable); text != "" {
-		_, err := fmt.Sscanf(text, "%d,%d", &depth, &faults)
+		_, err := fmt.Sscanf(text, "%d,%d", &fresh.depth, &fresh.faults)
 		require.NoError(t, err, "%s=moves,faults", depthVariable)
+		leading = fresh
 	}
 	for _, durable := range []bool{false, true} {
-		for name, w := range map[string]*world{"a new cluster": small(flaws{}), "a cluster with a leader": led(t, flaws{})} {
+		for name, c := range map[string]struct {
+			w *world
+			extent
+		}{"a new cluster": {young(flaws{}), fresh}, "a cluster with a leader": {led(t, flaws{}), leading}} {
 			t.Run(fmt.Sprintf("%s, promises on disk: %v", name, durable), func(t *testing.T) {
-				w.durable, w.faults = durable, faults
+				c.w.durable, c.w.faults = durable, c.faults
 				e := newExplorer()
-				e.run(w, depth)
-				t.Logf("%d moves deep, up to %d faults: %d different worlds, %d moves, %d elections", depth, faults, e.worlds.Load(), e.steps.Load(), e.elected.Load())
+				e.run(c.w, c.depth)
+				t.Logf("%d moves deep, up to %d faults: %d different worlds, %d moves, %d elections", c.depth, c.faults, e.worlds.Load(), e.steps.Load(), e.elected.Load())
 				if found := e.found.Load(); found != nil {
 					require.Fail(t, *found)
 				}

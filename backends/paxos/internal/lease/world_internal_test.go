@@ -21,6 +21,7 @@ type flaws struct {
 	looseRelease     bool          // releases come as messages of their own, in any order…
 	ownerOnlyRelease bool          // rule 6: …and match the owner alone
 	unbound          bool          // a proposal reaches acceptors that have not promised it
+	faithless        bool          // a proposal is accepted although a higher ballot was promised since
 	quarantine       time.Duration // rule 7, if not zero
 	fastAcceptors    int           // rule 8: by how many thousandths their clocks run fast
 }
@@ -207,7 +208,7 @@ func (w *world) prune() {
 		case Prepare:
 			return op == nil || op.voices[f.to].promised || op.voices[f.to].refused
 		case Propose:
-			if w.flaws.unbound || w.flaws.looseRelease {
+			if w.flaws.unbound || w.flaws.looseRelease || w.flaws.faithless {
 				return false
 			}
 			heard := c.accepted == m.Ballot && (op == nil || op.voices[f.to].accepted)
@@ -291,6 +292,10 @@ func (w *world) tamper(a *Acceptor, now time.Duration, p Propose) Propose {
 		if p.Ballot.Counter > c.promised.Counter {
 			a.Receive(now, Prepare{Safe: p.Safe, Ballot: p.Ballot})
 		}
+	}
+	if w.flaws.faithless {
+		c.promised, c.since = p.Ballot, now
+		a.cells["s"] = c
 	}
 	if w.flaws.lateLife && !p.State.Vacant() {
 		p.Life += now - a.at("s").since
