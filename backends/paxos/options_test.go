@@ -1,6 +1,8 @@
 package paxoskv_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -55,6 +57,20 @@ func TestAFoundingMemberWaitsInQuarantineFromItsSecondStartOn(t *testing.T) {
 		require.Equal(t, first, s.Quarantined() == 0)
 		require.NoError(t, s.Close())
 	}
+}
+
+// Somebody has taken the file away, as one does with a damaged one. The member has run
+// before all the same.
+func TestAFoundingMemberWaitsIfThereIsAnythingInItsFolder(t *testing.T) {
+	opts := paxoskv.Options{
+		ID: testenv.FreeAddr(t), Cluster: "c", TLS: testenv.NewAuthority(t).Config("127.0.0.1"),
+		Dir: t.TempDir(), Founding: true,
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(opts.Dir, "promised.damaged"), nil, 0o600))
+	s, err := paxoskv.New(opts)
+	require.NoError(t, err)
+	require.Positive(t, s.Quarantined())
+	require.NoError(t, s.Close())
 }
 
 func TestATTLAboveTheMembersIsRefused(t *testing.T) {

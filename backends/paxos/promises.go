@@ -26,24 +26,45 @@ const (
 	ahead        = 10_000
 )
 
-// openPromises reads a member's file. It says whether the folder had one.
+// openPromises reads a member's file. It says whether there was anything in the folder:
+// a member whose file was taken away is not a new one.
 func openPromises(dir string) (p *promises, used bool, err error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makeFolder(dir); err != nil {
+		return nil, false, err
+	}
+	there, err := os.ReadDir(dir)
+	if err != nil {
 		return nil, false, err
 	}
 	p = &promises{path: filepath.Join(dir, promisesFile)}
 	text, err := os.ReadFile(p.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return p, false, nil
+		return p, len(there) > 0, nil
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	if len(text) != 16 || string(text[:4]) != magic || crc32.ChecksumIEEE(text[8:]) != binary.BigEndian.Uint32(text[4:]) {
-		return nil, false, fmt.Errorf("%s is damaged: take it away, and tokens may grow no more if all other members lose theirs", p.path)
+		return nil, false, fmt.Errorf("%s is damaged: rename it, so that the folder is not empty and the member waits as after every restart; tokens may grow no more if all other members lose theirs", p.path)
 	}
 	p.kept = binary.BigEndian.Uint64(text[8:])
 	return p, true, nil
+}
+
+// makeFolder makes a folder, and those above it, so that they are there after a loss of
+// power: a member that finds none may take itself for a new one.
+func makeFolder(path string) error {
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above := filepath.Dir(path)
+	if err := makeFolder(above); err != nil {
+		return err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncFolder(above)
 }
 
 // keep makes sure that the file has the counter, or more, before it returns.
