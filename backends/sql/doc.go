@@ -114,7 +114,10 @@
 // The table is made by [Migrate], or by hand by [Migration]. After that a role needs
 // SELECT, INSERT and UPDATE on it. In MySQL, READ COMMITTED for the caller's own
 // guarded transactions saves it gap locks. For SQLite, journal_mode=WAL lets readers
-// pass writers; a process that is stopped in a write of its own holds up all.
+// pass writers; a process that is stopped in a write of its own holds up all. How long
+// a lock is waited for is the data source's busy_timeout, which the driver heeds to the
+// end before its version 1.61, whatever the context: keep it well under a third of the
+// TTL. The statement goes again by itself, so it may be nothing, too.
 //
 // # Cost
 //

@@ -23,7 +23,7 @@ func Example() {
 		return
 	}
 	defer os.RemoveAll(dir)
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "service.db")+"?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "service.db")+"?_pragma=busy_timeout(1000)")
 	if err != nil {
 		fmt.Println(err)
 		return

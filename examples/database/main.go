@@ -28,7 +28,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	driver, source, dialect := "sqlite", filepath.Join(os.TempDir(), "election-examples.db"), sqlkv.SQLite
-	source = "file:" + source + "?_pragma=busy_timeout(5000)" // for others that write
+	source = "file:" + source + "?_pragma=busy_timeout(1000)" // for others that write
 	if url := os.Getenv("DATABASE_URL"); url != "" {
 		driver, source, dialect = "pgx", url, sqlkv.PostgreSQL
 	}
