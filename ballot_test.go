@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +60,13 @@ func (b *ballot) leaders() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return strings.Join(b.ids, " ")
+}
+
+// all returns the terms so far, in order.
+func (b *ballot) all() []*election.Term {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Clone(b.terms)
 }
 
 // last returns the newest term.

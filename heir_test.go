@@ -217,7 +217,7 @@ func TestAnHeirWhoseOwnTermWasBrokenDoesNotLeadByWhatWasHandedOver(t *testing.T)
 		p.faults.heirs.Heal()
 		time.Sleep(3 * ttl)
 		require.NotEmpty(t, leaderOf(t, p.store, p.name).ID, "somebody leads in the end")
-		for _, term := range p.terms {
+		for _, term := range p.all() {
 			require.NotEqual(t, handed.Token, term.Token())
 		}
 	})
