@@ -2,6 +2,7 @@ package lease
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -107,4 +108,103 @@ func TestARefreshThatIsLateBringsNothingBackThatWasSeenGone(t *testing.T) {
 	require.Equal(t, Vacant, out.Result.Verdict)
 	s.meets(p, "ABC")
 	require.False(t, w.owns(w.candidates[p]), "%+v", w.candidates[p].mine)
+}
+
+// q completes p's record at C, which has promised q's ballot long before A told how long
+// the record lives on.
+func TestARecordThatIsCompletedLivesNoShorterForIt(t *testing.T) {
+	w := newWorld(flaws{})
+	w.candidates[q].counter = 10
+	s := script{t, w}
+	s.does(p, Create, "AB")
+	s.at(1)
+	s.begin(q, Create)
+	s.asks(q, "C")
+	s.at(round)
+	s.asks(q, "A")
+	s.hears(q, "AC")
+	s.meets(q, "AC")
+	require.Nil(t, w.candidates[q].op, "it was refused")
+	s.at(round + 1)
+	require.False(t, w.acceptors[2].at("s").state.Vacant())
+	require.GreaterOrEqual(t, w.acceptors[2].at("s").expires, w.candidates[p].until)
+	s.does(q, Create, "BC")
+	require.Empty(t, w.trouble)
+}
+
+// proposed is a create that has proposed itself at 0 under ballot 8, and gave that
+// attempt up.
+func proposed(t *testing.T) *Operation {
+	t.Helper()
+	o := newWorld(flaws{}).candidates[p].p.NewOperation("s", 1, Change{Kind: Create, Signature: "x", TTL: ttl})
+	o.prepare(0, 8)
+	for _, from := range []MemberID{"A", "C"} {
+		o.Receive(0, from, Promise{Safe: "s", Ballot: o.ballot})
+	}
+	require.Equal(t, proposing, o.phase)
+	o.rest(1)
+	return o
+}
+
+func TestWhatMayHaveBeenForgottenIsUnclear(t *testing.T) {
+	for name, c := range map[string]struct {
+		now      time.Duration
+		receipts uint64 // of others, under ballots that came later
+		want     Verdict
+	}{
+		"the safe is empty still":                   {ttl - 1, 0, None},
+		"acceptors may have been restarted":         {ttl, 0, Unclear},
+		"others have almost pushed the receipt out": {2, MaxReceipts - 1, None},
+		"others may have pushed the receipt out":    {2, MaxReceipts, Unclear},
+	} {
+		o := proposed(t)
+		report := Report{}
+		if c.receipts > 0 {
+			report.Accepted = Ballot{Counter: 100, Proposer: "q"}
+		}
+		for i := range c.receipts {
+			report.State.Receipts = append(report.State.Receipts, Receipt{Member: MemberID(rune('a' + i)), Counter: 50 + i})
+		}
+		o.prepare(c.now, 200)
+		o.Receive(c.now, "A", Promise{Safe: "s", Ballot: o.ballot, Report: report})
+		out := o.Receive(c.now, "B", Promise{Safe: "s", Ballot: o.ballot, Report: report})
+		require.Equal(t, c.want, out.Result.Verdict, name)
+	}
+}
+
+// Each completion may lengthen a life, so that there is an end to them.
+func TestARecordIsCompletedAFewTimesAtMost(t *testing.T) {
+	w := newWorld(flaws{})
+	for rescues, want := range map[uint8]phase{MaxRescues - 1: proposing, MaxRescues: resting} {
+		o := w.candidates[p].p.NewOperation("s", 1, Change{Kind: Read})
+		o.prepare(0, 9)
+		b := Ballot{Counter: 7, Proposer: "q"}
+		o.Receive(0, "A", Promise{Safe: "s", Ballot: o.ballot, Report: Report{Accepted: b, State: State{Tenure: b, Rescues: rescues}, Life: 5}})
+		o.Receive(0, "B", Promise{Safe: "s", Ballot: o.ballot})
+		require.Equal(t, want, o.phase, "%d", rescues)
+	}
+}
+
+func TestALifeIsTheLongestThatIsLeft(t *testing.T) {
+	b := Ballot{Counter: 2, Proposer: "a"}
+	long := Report{Accepted: b, State: State{Tenure: b}, Life: 9}
+	short := long
+	short.Life = 3
+	require.EqualValues(t, 9, look([]Report{long, short}, 2).life)
+	require.EqualValues(t, 9, look([]Report{short, long}, 2).life)
+}
+
+func TestARefreshKeepsALiveRecordAndNoOther(t *testing.T) {
+	tenure := Ballot{Counter: 2, Proposer: "a"}
+	v := view{ballot: tenure, state: State{Tenure: tenure, Signature: "x", Revision: 2, Rescues: MaxRescues}, live: true}
+	for _, kind := range []Kind{Refresh, Publish, HandOver, Delete} {
+		change := Change{Kind: kind, OldSignature: "x", OldToken: 2, OldRevision: 2, Signature: "y"}
+		over := v
+		over.live = false
+		_, refused := change.apply(over, Ballot{Counter: 3})
+		require.Equal(t, Stale, refused, "%d", kind)
+		next, refused := change.apply(v, Ballot{Counter: 3})
+		require.Equal(t, None, refused, "%d", kind)
+		require.Zero(t, next.Rescues, "its owner has written it")
+	}
 }
