@@ -82,7 +82,6 @@ func TestALeaderThatSleptBeyondItsTermIsRefused(t *testing.T) {
 			name := named()
 			old, err := store.Create(within(t, patience), name, mortal(600*time.Millisecond))
 			require.NoError(t, err)
-			require.True(t, p.writes(t, db, store, name, old))
 			where, args := store.Condition(name, old, 2) // it falls asleep here
 			term := elected(t, store, name)
 			require.Greater(t, term.Token(), old.Token)
@@ -102,7 +101,7 @@ func TestALeaderThatSleptBeyondItsTermIsRefused(t *testing.T) {
 // elected campaigns until it leads.
 func elected(t testing.TB, store kv.Store, name string) *election.Term {
 	t.Helper()
-	c, err := election.New(store, name, &election.Options{TTL: 3 * time.Second})
+	c, err := election.New(store, name, &election.Options{TTL: 30 * time.Second})
 	require.NoError(t, err)
 	term, err := c.Campaign(within(t, patience))
 	require.NoError(t, err)

@@ -92,7 +92,7 @@ func TestAnExpiryIsSeenWithoutAnybodysHelp(t *testing.T) {
 		store := sqlkv.New(p.open(t, ""), p.dialect, rarely())
 		name := named()
 		start := time.Now()
-		rec, err := store.Create(within(t, patience), name, mortal(time.Second))
+		rec, err := store.Create(within(t, patience), name, mortal(5*time.Second)) // so that it is seen alive
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()

@@ -15,6 +15,7 @@ import (
 // the store's clock. To observers it is somebody's lock.
 func TestObserversNeverJudgeARecordThatTheStoreJudges(t *testing.T) {
 	everywhere(t, func(t *testing.T, p *place) {
+		p.reports(t)
 		store, observed := p.store(t), p.observed(t)
 		name := named()
 		rec, err := store.Create(within(t, patience), name, mortal(500*time.Millisecond))
@@ -34,6 +35,7 @@ func TestObserversNeverJudgeARecordThatTheStoreJudges(t *testing.T) {
 		_, err = observed.Swap(within(t, patience), name, rec, signed("usurper"))
 		require.ErrorIs(t, err, kv.ErrStale)
 		require.ErrorIs(t, observed.Delete(within(t, patience), name, rec), kv.ErrStale)
+		require.False(t, p.writes(t, p.hand, observed, name, rec), "guarded by the wrong judge")
 		// Whoever the store judges for may take it.
 		next, err := store.Create(within(t, patience), name, signed("the next"))
 		require.NoError(t, err)
@@ -48,6 +50,7 @@ func TestObserversNeverJudgeARecordThatTheStoreJudges(t *testing.T) {
 // TestTheStoreNeverJudgesARecordThatObserversJudge has one that is ages old.
 func TestTheStoreNeverJudgesARecordThatObserversJudge(t *testing.T) {
 	everywhere(t, func(t *testing.T, p *place) {
+		p.reports(t)
 		store, observed := p.store(t), p.observed(t)
 		name := named()
 		rec, err := observed.Create(within(t, patience), name, mortal(500*time.Millisecond))
@@ -66,11 +69,12 @@ func TestTheStoreNeverJudgesARecordThatObserversJudge(t *testing.T) {
 		_, err = store.Swap(within(t, patience), name, rec, signed("usurper"))
 		require.ErrorIs(t, err, kv.ErrStale)
 		require.ErrorIs(t, store.Delete(within(t, patience), name, rec), kv.ErrStale)
+		require.False(t, p.writes(t, p.hand, store, name, rec), "guarded by the wrong judge")
 		observed = p.observed(t) // one that has not seen it age
 		got, err := observed.Refresh(within(t, patience), name, rec)
 		require.NoError(t, err)
 		require.Equal(t, rec, got)
-		require.NoError(t, observed.Delete(within(t, patience), name, got))
+		require.NoError(t, p.observed(t).Delete(within(t, patience), name, got))
 		next, err := store.Create(within(t, patience), name, signed("a judged one"))
 		require.NoError(t, err, "what was given up is everybody's")
 		require.Greater(t, next.Token, rec.Token, "tokens grow across the two")
