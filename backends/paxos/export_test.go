@@ -16,3 +16,10 @@ func NewOn(opts Options, incarnation uint64, transport lease.Transport) (*Store,
 	slices.Sort(terms.Members)
 	return start(opts, terms, lease.Proposer{Terms: terms, Self: lease.MemberID(opts.ID), Incarnation: incarnation}, transport)
 }
+
+// Known returns how many safes the acceptor knows.
+func (s *Store) Known() int {
+	s.granting.Lock()
+	defer s.granting.Unlock()
+	return s.acceptor.Forget(0)
+}
