@@ -65,6 +65,7 @@ check/docs: ## documents keep to their form, links lead somewhere
 test: ## all tests with the race detector, on real servers, which are fetched first
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
 	echo "go test -race -count=1 ./..." && $(GO) run ./test/tally -race -count=1 -timeout=15m ./... || failed=1; \
+	echo "go test -count=1 -run=SQLite ./backends/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./backends/sql || failed=1; \
 	echo "go test -race -count=1 ./... (test/interop)" && \
 	(cd test/interop && GOWORK=off $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
 	[ -z "$$failed" ]

@@ -20,10 +20,6 @@ func TestMariaDBKeepsTheContract(t *testing.T) {
 	kvtest.Run(t, inMariaDB(t, testenv.MariaDB(t)).backend())
 }
 
-func TestSQLiteKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, inSQLite(t).backend())
-}
-
 // Each refresh is told to all who watch, so they are not to come too often.
 func TestWithObserversPostgreSQLKeepsTheContract(t *testing.T) {
 	b := inPostgres(t, testenv.Postgres(t)).observedBackend()
@@ -33,10 +29,6 @@ func TestWithObserversPostgreSQLKeepsTheContract(t *testing.T) {
 
 func TestWithObserversMariaDBKeepsTheContract(t *testing.T) {
 	kvtest.Run(t, inMariaDB(t, testenv.MariaDB(t)).observedBackend())
-}
-
-func TestWithObserversSQLiteKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, inSQLite(t).observedBackend())
 }
 
 func (p *place) backend() kvtest.Backend {
