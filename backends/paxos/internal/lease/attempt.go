@@ -52,6 +52,13 @@ func (o *Operation) decide(now time.Duration, v view) Output {
 func (o *Operation) settle(now time.Duration, v view, verdict Verdict, done State) Output {
 	next, life := State{Receipts: v.state.Receipts}, time.Duration(0)
 	if v.live {
+		if len(o.reports()) < len(o.voices) && !o.listened {
+			// The others may hold the same. One that holds something else would refuse
+			// this for as long as that lives, and be heard first again and again.
+			o.listened = true
+			o.again = min(o.again, now+max(now-o.sent, time.Millisecond))
+			return o.waiting()
+		}
 		if v.state.Rescues >= MaxRescues {
 			return o.rest(now)
 		}
@@ -153,6 +160,8 @@ func (o *Operation) Wake(now time.Duration, counter uint64) Output {
 		return o.waiting()
 	case o.phase == asking && len(o.reports()) >= o.p.Terms.Majority():
 		return o.rest(now) // they do not agree, and the others are silent
+	case o.phase == preparing && o.listened:
+		return o.consider(now)
 	}
 	return o.toSilent(now)
 }

@@ -145,6 +145,7 @@ func (t *writer) candidate(c candidate, order []int) {
 	t.ballot(o.ballot)
 	t.past(o.sent)
 	t.ahead(o.again)
+	t.flag(o.listened)
 	for _, i := range order {
 		v := o.voices[i]
 		t.flag(v.promised)

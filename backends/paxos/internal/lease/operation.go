@@ -35,7 +35,9 @@ type Operation struct {
 	again  time.Duration // when to send once more what was not answered
 	tries  int           // attempts that failed one after the other
 	asked  int           // questions so far
-	after  uint64        // the highest counter seen
+	// listened is set if the attempt has waited for more promises than it needs.
+	listened bool
+	after    uint64 // the highest counter seen
 
 	voices   []voice
 	proposed Propose       // in the proposing phase
@@ -155,7 +157,7 @@ func (o *Operation) prepare(now time.Duration, counter uint64) Output {
 }
 
 func (o *Operation) begin(ph phase, now time.Duration, counter uint64) {
-	o.phase, o.sent = ph, now
+	o.phase, o.sent, o.listened = ph, now, false
 	o.ballot = Ballot{Counter: counter, Proposer: o.p.Self, Incarnation: o.p.Incarnation}
 	o.after = max(o.after, counter)
 	o.voices = make([]voice, len(o.p.Terms.Members))

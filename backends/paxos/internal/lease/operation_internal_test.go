@@ -67,6 +67,8 @@ func TestARefusalIsMadeSureOfIfSomethingWasProposed(t *testing.T) {
 	o.Receive(2, "A", Promise{Safe: "s", Ballot: o.ballot, Report: report})
 	out := o.Receive(2, "B", Promise{Safe: "s", Ballot: o.ballot, Report: report})
 	require.Equal(t, None, out.Result.Verdict)
+	require.Empty(t, out.Send, "C may have something to say")
+	out = o.Wake(out.Wake, 10)
 	require.Len(t, out.Send, 2)
 	m, ok := out.Send[0].Message.(Propose)
 	require.True(t, ok)
@@ -123,6 +125,7 @@ func TestARecordThatIsCompletedLivesNoShorterForIt(t *testing.T) {
 	s.at(round)
 	s.asks(q, "A")
 	s.hears(q, "AC")
+	s.wake(q) // B stays silent
 	s.meets(q, "AC")
 	require.Nil(t, w.candidates[q].op, "it was refused")
 	s.at(round + 1)
@@ -180,7 +183,8 @@ func TestARecordIsCompletedAFewTimesAtMost(t *testing.T) {
 		o.prepare(0, 9)
 		b := Ballot{Counter: 7, Proposer: "q"}
 		o.Receive(0, "A", Promise{Safe: "s", Ballot: o.ballot, Report: Report{Accepted: b, State: State{Tenure: b, Rescues: rescues}, Life: 5}})
-		o.Receive(0, "B", Promise{Safe: "s", Ballot: o.ballot})
+		out := o.Receive(0, "B", Promise{Safe: "s", Ballot: o.ballot})
+		o.Wake(out.Wake, 10)
 		require.Equal(t, want, o.phase, "%d", rescues)
 	}
 }
@@ -207,4 +211,23 @@ func TestARefreshKeepsALiveRecordAndNoOther(t *testing.T) {
 		require.Equal(t, None, refused, "%d", kind)
 		require.Zero(t, next.Rescues, "its owner has written it")
 	}
+}
+
+// A has missed that p's record was deleted and q's took its place: it holds p's, which
+// lives, and refuses everything else. Who hears it first must not complete q's record
+// again and again; C holds that too.
+func TestAMemberThatMissedAChangeIsOutvoted(t *testing.T) {
+	w := newWorld(flaws{})
+	o := w.candidates[p].p.NewOperation("s", 1, Change{Kind: Delete, OldSignature: "x", OldToken: 3})
+	o.prepare(0, 9)
+	old, now := Ballot{Counter: 3, Proposer: "p"}, Ballot{Counter: 7, Proposer: "q"}
+	missed := Report{Accepted: old, State: State{Tenure: old, Signature: "x"}, Life: 5}
+	holds := Report{Accepted: now, State: State{Tenure: now, Rescues: MaxRescues}, Life: 5}
+	o.Receive(0, "A", Promise{Safe: "s", Ballot: o.ballot, Report: missed})
+	out := o.Receive(0, "B", Promise{Safe: "s", Ballot: o.ballot, Report: holds})
+	require.Equal(t, preparing, o.phase)
+	require.Positive(t, out.Wake)
+	out = o.Receive(1, "C", Promise{Safe: "s", Ballot: o.ballot, Report: holds})
+	require.Equal(t, Stale, out.Result.Verdict)
+	require.Empty(t, out.Send)
 }
