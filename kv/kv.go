@@ -168,8 +168,8 @@ type Store interface {
 	Swap(ctx context.Context, name string, old, next Record) (Record, error)
 
 	// Refresh starts the TTL of the caller's record anew and returns the record
-	// as it stands in the safe. It changes neither value nor token nor, where
-	// the store judges expiry, revision.
+	// as it stands in the safe. It changes neither value nor token nor revision:
+	// no caller sees it, whoever judges expiry.
 	//
 	// Success proves that the safe held rec's signature and token during the
 	// call: renewing a lease or session is no such proof, the key itself is
@@ -195,9 +195,8 @@ type Store interface {
 	// error or cause.
 	//
 	// It always comes to yield the vacancy that follows an expiry, without help
-	// from anybody. A refresh that changes no revision is no change. Changes
-	// that cancel each other out (a record that came and went) may go
-	// unreported.
+	// from anybody. A refresh is no change. Changes that cancel each other out (a
+	// record that came and went) may go unreported.
 	//
 	// Waiting is free: where the store can push, an unchanged safe costs no
 	// requests but a rare look as a backstop; where it cannot, few. It never

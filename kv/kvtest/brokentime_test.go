@@ -1,7 +1,9 @@
 package kvtest_test
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"time"
 
 	"github.com/electkv/election/backends/mem"
@@ -130,6 +132,15 @@ var timeBreaches = []breach{
 		},
 	},
 	{
+		sentence: "a refresh is nothing to whoever watches, and judges by what it sees",
+		noticed:  "another client that watches does not judge a record expired that is refreshed",
+		open: func(good *memkv.Store) kv.Store {
+			return &broken{Store: good, watch: func(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+				return judging(good, ctx, name)
+			}}
+		},
+	},
+	{
 		sentence: "refreshes fail for some values",
 		noticed:  "refreshes hold a safe for as long as they go on, whatever is published",
 		open: func(good *memkv.Store) kv.Store {
@@ -188,6 +199,41 @@ var timeBreaches = []breach{
 			}}
 		},
 	},
+}
+
+// judging tells of a vacancy when a record has not changed for its TTL.
+func judging(good *memkv.Store, ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	type state struct {
+		rec kv.Record
+		err error
+	}
+	return func(yield func(kv.Record, error) bool) {
+		states := make(chan state)
+		go func() {
+			for rec, err := range good.Watch(ctx, name) {
+				select {
+				case states <- state{rec, err}:
+				case <-ctx.Done():
+				}
+			}
+		}()
+		judged := time.NewTimer(time.Hour)
+		defer judged.Stop()
+		for {
+			now := state{err: kv.ErrVacant}
+			select {
+			case <-ctx.Done():
+				yield(kv.Record{}, context.Cause(ctx))
+				return
+			case now = <-states:
+				judged.Reset(cmp.Or(now.rec.TTL, time.Hour))
+			case <-judged.C:
+			}
+			if !yield(now.rec, now.err) {
+				return
+			}
+		}
+	}
 }
 
 // shortened lets write grant less than it says.

@@ -18,7 +18,7 @@ const (
 var refreshCases = []Case{
 	{
 		Name:   "a refresh changes nothing that a reader sees",
-		Clause: "Refresh changes neither value nor token nor, where the store judges expiry, revision.",
+		Clause: "Refresh changes neither value nor token nor revision: no caller sees it, whoever judges expiry.",
 		check:  aRefreshChangesNothingThatAReaderSees,
 	},
 	{
@@ -30,6 +30,11 @@ var refreshCases = []Case{
 		Name:   "refreshes hold a safe for as long as they go on, whatever is published",
 		Clause: "A record fades once its time to live has passed since its owner last refreshed it. Value: any bytes.",
 		check:  refreshesHoldASafe,
+	},
+	{
+		Name:   "another client that watches does not judge a record expired that is refreshed",
+		Clause: neverEarly + " A refresh starts the TTL anew, for whoever looks.",
+		check:  aWatchOfAnotherClientKnowsOfRefreshes,
 	},
 	{Name: "a refresh after an operator's removal is refused and brings nothing back", Clause: refreshProves + " " + neverBack, check: aRefreshAfterARemovalIsRefused, needs: remove},
 	{Name: "a refresh after an operator's removal leaves the successor alone", Clause: refreshProves + " " + neverBack, check: aRefreshAfterARemovalLeavesTheSuccessorAlone, needs: remove},
@@ -99,6 +104,43 @@ func (t *trial) holdForThreeTTL() bool {
 		}
 		require.NoError(t, err)
 		require.Equal(t, rec, seen)
+	}
+	return true
+}
+
+// Whoever judges by what it sees has to see refreshes, though it tells nobody of them.
+// It tries again where the machine was too busy to refresh in time.
+func aWatchOfAnotherClientKnowsOfRefreshes(t *trial) {
+	for range 5 {
+		if t.staysAlive(t.ttl * 3 / 2) {
+			return
+		}
+	}
+	require.FailNow(t, "this machine is too busy to refresh a record every sixth of its TTL", "TTL %v", t.ttl)
+}
+
+// staysAlive refreshes a record for d, and requires that another client's watch tells
+// of no vacancy meanwhile. It returns false if a refresh was so late that the record
+// may have expired.
+func (t *trial) staysAlive(d time.Duration) bool {
+	name := t.name()
+	w := t.watch(t.open(), name)
+	require.True(t, w.next().vacant(), "a vacant safe")
+	begin := time.Now()
+	last := begin
+	rec := t.create(t.s, name, t.mortal("v"))
+	for time.Since(begin) < d {
+		time.Sleep(t.ttl / 6)
+		start := time.Now()
+		_, err := t.s.Refresh(t.ctx, name, rec)
+		if !time.Now().Before(earliest(last, t.ttl)) {
+			return false
+		}
+		require.NoError(t, err, "a refresh %v after the start of the last", start.Sub(last))
+		last = start
+	}
+	for _, o := range w.told() {
+		require.NoError(t, o.err, "told of a record that was refreshed every %v; its TTL is %v", t.ttl/6, t.ttl)
 	}
 	return true
 }

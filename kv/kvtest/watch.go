@@ -16,7 +16,7 @@ var watchCases = []Case{
 	{Name: "a watch yields a hand-over", Clause: yieldsEach, check: aWatchYieldsAHandOver},
 	{Name: "a watch yields a removal by an operator", Clause: yieldsEach, check: aWatchYieldsARemoval, needs: remove},
 	{Name: "a watch sees the successor of an expired record", Clause: yieldsEach, check: aWatchSeesTheSuccessorOfAnExpiredRecord},
-	{Name: "a refresh is no change to a watch", Clause: "A refresh that changes no revision is no change.", check: aRefreshIsNoChangeToAWatch},
+	{Name: "a refresh is no change to a watch", Clause: "A refresh is no change.", check: aRefreshIsNoChangeToAWatch},
 	{Name: "a slow reader sees the last state", Clause: yieldsEach, check: aSlowReaderSeesTheLastState},
 	{Name: "a watch that begins during a change does not miss it", Clause: yieldsEach, check: aWatchThatBeginsDuringAChangeDoesNotMissIt},
 	{Name: "a watch never goes back", Clause: yieldsEach + " Reads are linearizable.", check: aWatchNeverGoesBack},

@@ -97,6 +97,20 @@ func (w *watcher) next() sighting {
 	}
 }
 
+// told returns what the watch has yielded that nobody has read yet.
+func (w *watcher) told() (all []sighting) {
+	w.t.Helper()
+	for {
+		select {
+		case o, ok := <-w.seen:
+			w.goesOn(ok)
+			all = append(all, o)
+		default:
+			return all
+		}
+	}
+}
+
 // sees reads on until the watch yields rec.
 func (w *watcher) sees(rec kv.Record) {
 	w.t.Helper()
