@@ -1,10 +1,12 @@
 package paxoskv
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"time"
 
@@ -33,6 +35,11 @@ type Options struct {
 
 	// Listen is the address to listen at, if it is not the ID.
 	Listen string
+
+	// Dial connects with the address of a member, this one's too, where that takes more
+	// than to ask the network: a proxy, say. Whoever answers there needs the member's
+	// certificate all the same. Default: a [net.Dialer]'s.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// Dir is a folder of this member's own, on a disk. It keeps which tokens were
 	// given out, so that they grow even if all members are restarted at once with

@@ -1,11 +1,11 @@
 package wire
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"strings"
 	"time"
 	"unicode"
@@ -99,8 +99,9 @@ func (n *Node) visit(member lease.MemberID) error {
 
 // call dials a member and exchanges hellos.
 func (n *Node) call(member lease.MemberID) (conn *tls.Conn, theirs hello, release func(), err error) {
-	dialer := net.Dialer{Timeout: dialTime}
-	plainConn, err := dialer.DialContext(n.ctx, "tcp", string(member))
+	ctx, cancel := context.WithTimeout(n.ctx, dialTime)
+	defer cancel()
+	plainConn, err := n.config.Dial(ctx, "tcp", string(member))
 	if err != nil {
 		return nil, hello{}, nil, err
 	}

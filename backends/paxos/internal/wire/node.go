@@ -28,6 +28,8 @@ type Config struct {
 	// TLS has the certificate, its key, and in RootCAs the authority that signed
 	// those of all members.
 	TLS *tls.Config
+	// Dial connects with a member's address, this one's too. Nil asks the network.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Logger gets what is wrong. Nil is silent.
 	Logger *slog.Logger
 }
@@ -73,6 +75,9 @@ type Peer struct {
 
 // New checks the config. It starts nothing.
 func New(config Config) (*Node, error) {
+	if config.Dial == nil {
+		config.Dial = new(net.Dialer).DialContext
+	}
 	n := &Node{
 		config: config,
 		ours:   hello{member: config.Self, incarnation: config.Incarnation, terms: config.Terms},
