@@ -56,6 +56,18 @@ func (d Dialect) schema() string {
 	}
 }
 
+// needs returns what the table must have besides its columns.
+func (d Dialect) needs(opts *Options) []need {
+	switch d {
+	case PostgreSQL:
+		return postgresNeeds()
+	case MySQL:
+		return mysqlNeeds()
+	default:
+		return sqliteNeeds(opts)
+	}
+}
+
 // quote returns an identifier so that it means itself.
 func (d Dialect) quote(name string) string {
 	if d == MySQL {

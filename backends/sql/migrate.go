@@ -21,6 +21,13 @@ func Migration(dialect Dialect, opts *Options) []string {
 // Migrate makes the table that New's store needs, unless it is there. Any number
 // of processes may do so at once, and a process that may not make tables may where
 // there is one.
+//
+// A table that is there is looked at, and refused if the statements cannot rely on
+// it, by an error that has the statement that mends it: one without a unique index of
+// the name alone (two could own one safe), or in which a guard would hold nothing (in
+// PostgreSQL one without a unique index of name and token, in MySQL one of an engine
+// without transactions), or with columns that do not hold what is put there. Nothing
+// else looks for that, so call it, wherever the table comes from.
 func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) error {
 	t := newTable(db, dialect, opts, byStore)
 	if t.unfit != nil {
@@ -32,6 +39,9 @@ func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) er
 		if err == nil {
 			err = t.there(ctx)
 		}
+	}
+	if err == nil {
+		err = t.suits(ctx)
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {

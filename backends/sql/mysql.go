@@ -61,6 +61,31 @@ func mysqlWords() []string {
 	}
 }
 
+// mysqlNeeds asks whether the engine has transactions, since others lock no rows for
+// a guard. An index of the first bytes of names would take two names for one.
+func mysqlNeeds() []need {
+	const here = "table_schema = COALESCE(:schema, DATABASE()) AND table_name = :title"
+	const column = "(SELECT COUNT(*) FROM information_schema.columns WHERE " + here + " AND "
+	return []need{
+		uniqueName(`SELECT EXISTS (SELECT index_name FROM information_schema.statistics WHERE `+here+`
+	GROUP BY index_name HAVING COUNT(*) = 1 AND MAX(non_unique) = 0 AND MAX(column_name) = 'name' AND MAX(sub_part) IS NULL)`,
+			"ALTER TABLE {table} ADD UNIQUE (name)"),
+		{
+			`SELECT EXISTS (SELECT 1 FROM information_schema.tables t JOIN information_schema.engines e ON e.engine = t.engine
+	WHERE ` + here + ` AND e.transactions = 'YES')`,
+			"its engine has no transactions, so a guard holds nothing, and a crash may take back what was acknowledged",
+			"ALTER TABLE {table} ENGINE = InnoDB",
+		},
+		exactExpiry("SELECT "+column+"column_name = 'expires' AND column_type = 'datetime(6)') = 1",
+			"ALTER TABLE {table} MODIFY expires DATETIME(6)"),
+		{
+			"SELECT " + column + "column_name IN ('token', 'revision', 'ttl') AND data_type = 'bigint') = 3",
+			"a number in it has another type than BIGINT, so it may be cut off: then tokens do not grow",
+			"ALTER TABLE {table} MODIFY token BIGINT NOT NULL DEFAULT 0, MODIFY revision BIGINT NOT NULL DEFAULT 0, MODIFY ttl BIGINT NOT NULL DEFAULT 0",
+		},
+	}
+}
+
 // mysqlNumber returns the number by which MySQL tells errors apart.
 func mysqlNumber(err error) uint16 {
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {

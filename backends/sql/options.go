@@ -60,6 +60,15 @@ func (o *Options) identifier(d Dialect) string {
 	return d.quote(o.Schema) + "." + d.quote(o.name())
 }
 
+// where returns the table's name as arguments of a question about it.
+func (o *Options) where(d Dialect) values {
+	v := values{"identifier": o.identifier(d), "title": o.name(), "schema": nil}
+	if o != nil && o.Schema != "" {
+		v["schema"] = o.Schema
+	}
+	return v
+}
+
 // check returns why a table cannot be used.
 func (o *Options) check(db *sql.DB, d Dialect) error {
 	switch d {

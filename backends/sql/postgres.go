@@ -54,6 +54,27 @@ ON CONFLICT DO NOTHING`, // with either index, whichever is the first to see it
 	}
 }
 
+// postgresNeeds has the two indices that the table is made with. Without a unique
+// one that has the token, a takeover would pass by those who hold the row for a
+// guard.
+func postgresNeeds() []need {
+	const index = `SELECT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = to_regclass(CAST(:identifier AS text))
+	AND indisunique AND indisvalid AND indpred IS NULL AND indexprs IS NULL AND `
+	const keys = `(SELECT count(*) FROM pg_attribute WHERE attrelid = indrelid
+	AND array_position(CAST(indkey AS int2[]), attnum) < indnkeyatts AND attname IN `
+	return []need{
+		uniqueName(index+"indnkeyatts = 1 AND "+keys+"('name')) = 1)", "ALTER TABLE {table} ADD UNIQUE (name)"),
+		{
+			index + keys + "('name', 'token')) = 2)",
+			"name and token are in no unique index, so a guard does not keep others from taking the safe over before the commit",
+			"ALTER TABLE {table} ADD UNIQUE (name, token)",
+		},
+		exactExpiry(`SELECT EXISTS (SELECT 1 FROM pg_attribute WHERE attrelid = to_regclass(CAST(:identifier AS text))
+	AND attname = 'expires' AND atttypid = CAST('timestamptz' AS regtype) AND atttypmod IN (-1, 6))`,
+			"ALTER TABLE {table} ALTER COLUMN expires TYPE timestamptz"),
+	}
+}
+
 // sqlState returns the five characters by which PostgreSQL tells errors apart.
 func sqlState(err error) string {
 	var e interface{ SQLState() string }

@@ -52,6 +52,23 @@ func sqliteWords() []string {
 	}
 }
 
+// sqliteNeeds has what insert says that it conflicts with: without it, that is an
+// error. A time that is kept as text is compared as text.
+func sqliteNeeds(opts *Options) []need {
+	index := Options{Table: opts.name() + "_name"} // beside its table
+	if opts != nil {
+		index.Schema = opts.Schema
+	}
+	return []need{
+		uniqueName(`SELECT EXISTS (SELECT 1 FROM pragma_index_list(:title, :schema) AS i WHERE i."unique" AND NOT i.partial
+	AND (SELECT group_concat(COALESCE(k.name, '') || ' ' || k.coll) FROM pragma_index_xinfo(i.name, :schema) AS k WHERE k.key) = 'name BINARY')`,
+			"CREATE UNIQUE INDEX "+index.identifier(SQLite)+" ON "+SQLite.quote(opts.name())+" (name)"),
+		exactExpiry(`SELECT NOT EXISTS (SELECT 1 FROM pragma_table_info(:title, :schema) AS c WHERE c.name = 'expires'
+	AND (c.type LIKE '%CHAR%' OR c.type LIKE '%CLOB%' OR c.type LIKE '%TEXT%') AND c.type NOT LIKE '%INT%')`,
+			"ALTER TABLE {table} ADD COLUMN ends INTEGER; UPDATE {table} SET ends = expires; ALTER TABLE {table} DROP COLUMN expires; ALTER TABLE {table} RENAME COLUMN ends TO expires"),
+	}
+}
+
 const (
 	sqliteBusy   = 5 // SQLITE_BUSY
 	sqliteLocked = 6 // SQLITE_LOCKED, between connections that share a cache

@@ -27,6 +27,8 @@ type table struct {
 	db    *sql.DB
 	book  *phrasebook
 	label string // the table's name, for people
+	where values // the table's name, for questions about it
+	needs []need
 
 	options []any // what the driver is told before the arguments
 	host    host
@@ -54,6 +56,7 @@ func newTable(db *sql.DB, dialect Dialect, opts *Options, j judge) *table {
 		return t
 	}
 	t.book = newPhrasebook(dialect, j, opts.identifier(dialect))
+	t.where, t.needs = opts.where(dialect), dialect.needs(opts)
 	switch dialect {
 	case SQLite:
 		var err error
@@ -134,9 +137,14 @@ func (t *table) query(ctx context.Context, st statement, v values, dest ...any) 
 	return found && err == nil, err
 }
 
-// only reads the one row that there is, or finds that there is none.
+// only reads the one row that there is, or finds that there is none. Of several it
+// takes none for the safe.
 func only(rows *sql.Rows, dest ...any) (found bool, err error) {
 	for err == nil && rows.Next() {
+		if found {
+			err = errors.New("several rows have one name: see what sqlkv.Migrate says of the table")
+			break
+		}
 		found, err = true, rows.Scan(dest...)
 	}
 	return found, errors.Join(err, rows.Err(), rows.Close())

@@ -49,22 +49,15 @@ func databaseClock(store *storeurl.Store) Finding {
 	}
 }
 
-// tableColumns are the columns that the store uses.
-const tableColumns = "name, signature, value, note, token, revision, ttl, updated, expires"
-
-// columns looks whether the table has what the store uses.
-func columns(ctx context.Context, db *storeurl.Database) Finding {
-	rows, err := db.QueryContext(ctx, "SELECT "+tableColumns+" FROM "+db.Table()+" WHERE 1 = 0")
-	if err == nil {
-		err = rows.Close()
-	}
-	if err != nil {
+// table looks whether the table is one that the store can rely on.
+func table(ctx context.Context, db *storeurl.Database) Finding {
+	if err := sqlkv.Migrate(ctx, db.DB, db.Dialect, &db.Options); err != nil {
 		return Finding{
-			Fail, "table", fmt.Sprintf("%s: %v", db.Table(), err), "records are kept there",
-			"remove it, if it is of no other program, or name another (table=…); what belongs there: " + strings.Join(db.Migration(), "; "),
+			Fail, "table", err.Error(), "records are kept there, and the store rests on its columns and indices",
+			"mend it as it says, or name another table (table=…); what belongs there: " + strings.Join(db.Migration(), "; "),
 		}
 	}
-	return Finding{Level: OK, Subject: "table", Found: db.Table() + " has the columns that it should have"}
+	return Finding{Level: OK, Subject: "table", Found: db.Table() + " has the columns and indices that it should have"}
 }
 
 // pairs reads a query's rows of a name and a value.

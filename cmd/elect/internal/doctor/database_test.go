@@ -84,6 +84,13 @@ func TestTheDoctorKnowsWhatAPostgreSQLPromises(t *testing.T) {
 	require.Equal(t, `WARN "election" has policies or triggers`, ails["table"])
 	require.Contains(t, newPatient(t, testenv.PostgresURL(standby.Addr(), name)).ails()["round trip"], "standby")
 
+	p.do("ALTER TABLE election DISABLE ROW LEVEL SECURITY, DROP CONSTRAINT election_name_token_key")
+	require.Contains(t, p.ails()["table"], "FAIL sqlkv: ")
+	require.Contains(t, p.ails()["table"], `mend it by: ALTER TABLE "election" ADD UNIQUE (name, token)`)
+	require.Contains(t, newPatient(t, url).ails()["round trip"], "UNIQUE (name, token)", "who comes now is refused")
+	p.do("ALTER TABLE election ADD UNIQUE (name, token)")
+	require.NotContains(t, newPatient(t, url).ails(), "table")
+
 	p.do("ALTER TABLE election DROP COLUMN note")
 	require.Contains(t, newPatient(t, url).ails()["round trip"], "FAIL")
 }
@@ -97,9 +104,12 @@ func TestTheDoctorKnowsWhatAMariaDBPromises(t *testing.T) {
 
 	p.do("ALTER TABLE election ENGINE = Aria")
 	p.do("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+	ails := p.ails()
+	require.Contains(t, ails["table"], "ENGINE = InnoDB")
+	delete(ails, "table")
 	require.Equal(t, map[string]string{
 		"clock": wallClock, "engine": "WARN Aria", "innodb_flush_log_at_trx_commit": "WARN 2",
-	}, p.ails())
+	}, ails)
 
 	p.do("ALTER TABLE election ENGINE = InnoDB")
 	p.do("SET GLOBAL read_only = ON")

@@ -29,7 +29,7 @@ func mysql(ctx context.Context, store *storeurl.Store, ttl time.Duration) ([]Fin
 	if err != nil {
 		return findings, err
 	}
-	return append(findings, f, columns(ctx, db)), nil
+	return append(findings, f, table(ctx, db)), nil
 }
 
 func mysqlSettings() []setting {

@@ -27,7 +27,7 @@ func postgres(ctx context.Context, store *storeurl.Store) ([]Finding, error) {
 		}
 		findings = append(findings, f)
 	}
-	return append(findings, columns(ctx, db)), nil
+	return append(findings, table(ctx, db)), nil
 }
 
 func postgresSettings() []setting {

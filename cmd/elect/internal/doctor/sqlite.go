@@ -23,7 +23,7 @@ func sqlite(ctx context.Context, store *storeurl.Store) ([]Finding, error) {
 		{Level: OK, Subject: "version", Found: "SQLite " + version},
 		sqliteDisk(fileSystem(filepath.Dir(db.File))),
 		sqliteJournal(journal, synchronous),
-		columns(ctx, db),
+		table(ctx, db),
 	}, nil
 }
 
