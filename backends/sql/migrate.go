@@ -35,7 +35,9 @@ func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) er
 	}
 	err := t.there(ctx)
 	if err != nil && dialect.missing(err) {
-		err = t.patiently(ctx, func() error { return t.make(ctx, Migration(dialect, opts)) })
+		if err = t.fits(ctx); err == nil {
+			err = t.patiently(ctx, func() error { return t.make(ctx, Migration(dialect, opts)) })
+		}
 		if err == nil {
 			err = t.there(ctx)
 		}
@@ -56,6 +58,16 @@ func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) er
 func (t *table) there(ctx context.Context) error {
 	_, err := t.look(ctx, "")
 	return err
+}
+
+// fits asks whether the server is one to write to. MySQL lets some users write to one
+// that is read only.
+func (t *table) fits(ctx context.Context) error {
+	var f fitness
+	if _, err := t.query(ctx, t.book.say("SELECT {unfit}", 0), nil, &f); err != nil {
+		return err
+	}
+	return f.err()
 }
 
 // make carries out the statements, in one transaction where that means anything.

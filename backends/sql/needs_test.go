@@ -55,6 +55,7 @@ func TestATableThatTheStatementsCannotRelyOnIsRefused(t *testing.T) {
 			{"PRIMARY KEY", "", "", "UNIQUE (name)"},
 			{" PRIMARY KEY", ", KEY (name)", "", "UNIQUE (name)"},
 			{" PRIMARY KEY", ", UNIQUE (name, token)", "", "UNIQUE (name)"},
+			{" PRIMARY KEY", ", UNIQUE (expires, name)", "", "UNIQUE (name)"},
 			{" PRIMARY KEY", ", UNIQUE (name(100))", "", "UNIQUE (name)"},
 			{" PRIMARY KEY", ", UNIQUE (updated)", "", "UNIQUE (name)"},
 			{"ENGINE = InnoDB ROW_FORMAT = DYNAMIC", "ENGINE = Aria", "", "ENGINE = InnoDB"},

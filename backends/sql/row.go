@@ -3,6 +3,7 @@ package sqlkv
 import (
 	"database/sql"
 	"encoding/binary"
+	"errors"
 	"hash/fnv"
 	"time"
 	"unicode/utf8"
@@ -29,10 +30,22 @@ type row struct {
 type fitness int
 
 const (
-	_ fitness = iota
+	fit fitness = iota
 	standby
 	uncommitted
 )
+
+// err says what would be right.
+func (f fitness) err() error {
+	switch f {
+	case fit:
+		return nil
+	case standby:
+		return errors.New("the server is a standby or read only, and may show what is past: want the primary")
+	default:
+		return errors.New("the session has autocommit off, so that nothing would ever be committed: want autocommit on in the data source")
+	}
+}
 
 // fields returns where the columns of checkUnexpired belong.
 func (r *row) fields() []any {

@@ -168,10 +168,8 @@ func (t *table) look(ctx context.Context, name string) (row, error) {
 		return row{}, err
 	case !found:
 		return row{}, errors.New("the server has no answer to a question that always has one")
-	case r.unfit == standby:
-		return row{}, errors.New("the server is a standby or read only, and may show what is past: want the primary")
-	case r.unfit == uncommitted:
-		return row{}, errors.New("the session has autocommit off, so that nothing would ever be committed: want autocommit on in the data source")
+	case r.unfit != fit:
+		return row{}, r.unfit.err()
 	}
 	return r, nil
 }

@@ -3,6 +3,7 @@ package storeurl
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,8 +33,9 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
+	addresses := l.addresses("2379")
 	config := clientv3.Config{
-		Endpoints: l.addresses("2379"),
+		Endpoints: slices.Clone(addresses),
 		TLS:       secure,
 		Username:  l.user,
 		Password:  l.password,
@@ -84,7 +86,7 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 			}
 			return etcdkv.New(client, &etcdkv.Options{Prefix: prefix, Suffix: suffix, Plain: plain, Layout: layout})
 		}
-		return &Store{KV: with(plain, layout), Etcd: client, closer: client, prefix: prefix, suffix: suffix, Observed: observed, Plain: plain, Layout: layout, with: with}, nil
+		return &Store{KV: with(plain, layout), Etcd: client, closer: client, prefix: prefix, suffix: suffix, Observed: observed, Plain: plain, Layout: layout, with: with, addresses: addresses}, nil
 	}, nil
 }
 

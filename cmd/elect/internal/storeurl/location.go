@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -163,6 +164,14 @@ func (l *location) duration(name string) (time.Duration, error) {
 		return 0, fmt.Errorf("parameter %q is not a duration such as 10s", name)
 	}
 	return d, nil
+}
+
+// oneOf wants the parameter, if it is given, to be one of the values.
+func (l *location) oneOf(name string, values ...string) error {
+	if l.query.Has(name) && !slices.Contains(values, l.query.Get(name)) {
+		return fmt.Errorf("parameter %q is none of %s", name, strings.Join(values, ", "))
+	}
+	return nil
 }
 
 // expiryParam says who judges that a record is over.

@@ -49,13 +49,20 @@ func (l *location) paxosOptions() (paxoskv.Options, error) {
 	}
 	if len(l.hosts) > 0 {
 		options.ID = l.hosts[0]
-		if !slices.ContainsFunc(options.Peers, func(p string) bool { return strings.EqualFold(p, options.ID) }) {
+		switch {
+		case slices.ContainsFunc(options.Peers, func(p string) bool { return strings.EqualFold(p, options.ID) }):
+		case len(options.Peers)%2 == 0: // the others
 			options.Peers = append(options.Peers, options.ID)
+		default:
+			return options, fmt.Errorf("the own address, %s, is not among the %d peers: write all members there, this one as it is before the question mark", options.ID, len(options.Peers))
 		}
 	}
 	var err error
 	if options.Founding, err = l.flag("founding"); err != nil {
 		return options, err
+	}
+	if options.Founding && options.Dir == "" && len(l.hosts) > 0 {
+		return options, errors.New("founding=true without dir=DIRECTORY, which tells the next start that this one was")
 	}
 	if options.MaxTTL, err = l.duration("max-ttl"); err != nil {
 		return options, err

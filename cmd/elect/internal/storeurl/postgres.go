@@ -31,6 +31,12 @@ func parsePostgres(l *location) (func() (*Store, error), error) {
 	if strings.Contains(database, "/") {
 		return nil, errors.New("the path is more than the name of a database; table and schema are parameters")
 	}
+	if err := l.oneOf("target_session_attrs", "any", "read-write", "primary", "read-only", "standby", "prefer-standby"); err != nil {
+		return nil, err
+	}
+	if err := l.oneOf("default_query_exec_mode", "exec", "simple_protocol", "describe_exec", "cache_describe", "cache_statement"); err != nil {
+		return nil, err
+	}
 	config, err := pgx.ParseConfig(l.libpq(database))
 	if err != nil {
 		return nil, plainly(err)

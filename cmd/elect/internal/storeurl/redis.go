@@ -89,7 +89,7 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 			}
 			return rediskv.New(client, &rediskv.Options{Prefix: prefix, Quarantine: quarantine, Plain: plain})
 		}
-		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Observed: observed, Plain: plain, with: with}, nil
+		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Observed: observed, Plain: plain, with: with, addresses: options.Addrs}, nil
 	}, nil
 }
 

@@ -4,12 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/go-sql-driver/mysql"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
 	sqlkv "github.com/electkv/election/backends/sql"
@@ -57,21 +53,10 @@ func (d *Database) forget(ctx context.Context, name string) error {
 		key = []byte(name)
 	}
 	_, err := d.ExecContext(ctx, "DELETE FROM "+d.Table()+" WHERE name = "+place+" AND LENGTH(signature) = 0", key)
-	if isDenied(err) {
+	if refusalOf(err) == denied {
 		return nil
 	}
 	return err
-}
-
-// isDenied reports whether a server says that its user may not do that.
-func isDenied(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code == "42501" // insufficient_privilege
-	}
-	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return e.Number == 1142 // ER_TABLEACCESS_DENIED_ERROR
-	}
-	return false
 }
 
 // inDatabase returns what opens a store in the database that the connector
@@ -105,13 +90,12 @@ func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, conn
 
 // migrate makes the table if it is missing.
 func (d *Database) migrate(ctx context.Context) error {
-	if err := d.PingContext(ctx); err != nil {
-		return err // says more plainly what is wrong than a statement would
+	err := d.PingContext(ctx) // says more plainly what is wrong than a statement would
+	if err == nil {
+		err = sqlkv.Migrate(ctx, d.DB, d.Dialect, &d.Options)
 	}
-	err := sqlkv.Migrate(ctx, d.DB, d.Dialect, &d.Options)
-	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w; if this user may not make a table, let another carry out: %s", err,
-			strings.Join(strings.Fields(strings.Join(d.Migration(), "; ")), " "))
+	if advice := d.advice(err); advice != "" {
+		return fmt.Errorf("%w; %s", err, advice)
 	}
 	return err
 }

@@ -96,6 +96,8 @@ type Store struct {
 	Plain  bool
 	Layout etcdkv.Layout
 
+	addresses []string // host:port, of a server whose client does not say what is wrong
+
 	with   func(plain bool, layout etcdkv.Layout) kv.Store
 	prefix string // of the keys
 	suffix string // likewise, in etcd
