@@ -395,3 +395,117 @@ func TestAnHeirThatCannotTellWhoLeadsSaysSoInItsLog(t *testing.T) {
 		require.Contains(t, log.String(), "cannot tell the others who leads")
 	})
 }
+
+// The calls of slowCalls for an heir are carried out late, whether or not anybody
+// waits for the answer, or never.
+type slowCalls struct {
+	kv.Store
+	late  time.Duration
+	never bool
+	open  *atomic.Int64 // calls that are to be carried out yet
+}
+
+func (s slowCalls) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	if !strings.Contains(next.Note, `"calls"`) {
+		return s.Store.Swap(ctx, name, old, next)
+	}
+	answered := make(chan error, 1)
+	if !s.never {
+		s.open.Add(1)
+		go func() {
+			time.Sleep(s.late)
+			defer s.open.Add(-1)
+			_, err := s.Store.Swap(context.WithoutCancel(ctx), name, old, next)
+			answered <- err
+		}()
+	}
+	select {
+	case <-ctx.Done():
+		return kv.Record{}, context.Cause(ctx)
+	case err := <-answered:
+		return next, err
+	}
+}
+
+// A call that came when the safe was handed over would take the heir's place away,
+// and keep it from everybody until it fades.
+func TestALeaderThatEndsDuringACallDoesNotLeaveItBehind(t *testing.T) {
+	for name, calls := range map[string]slowCalls{
+		"that is under way":            {late: ttl / 20},
+		"that the store never answers": {never: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBallot(t)
+				store := memkv.New()
+				calls.Store, calls.open = store, &atomic.Int64{}
+				stopA := b.run(b.candidate(calls, "a", firstCome), "a")
+				time.Sleep(ttl)
+				slow := twice(store)
+				b.run(b.candidate(slow, "b", firstCome), "b")
+				b.run(b.candidate(store, "c", firstCome), "c")
+				time.Sleep(ttl)
+				slow.On(kvfault.Watch).DelayReplies(ttl / 10) // b hears late that it leads
+				leader := b.last()
+				refused := make(chan error, 1)
+				go func() { refused <- leader.Transfer(context.Background(), "nobody") }()
+				time.Sleep(ttl / 50)
+
+				began := time.Now()
+				require.ErrorIs(t, stopA(), context.Canceled)
+				require.Zero(t, calls.open.Load(), "whoever asks for no more may exit")
+				require.ErrorIs(t, <-refused, election.ErrResigned)
+				require.Less(t, time.Since(began), ttl/3, "the end waits no longer than a request may take")
+				time.Sleep(ttl / 4)
+				require.Contains(t, []string{"a b", "a c"}, b.leaders())
+				slow.Heal()
+				_, err := election.CurrentHeir(t.Context(), store, b.name)
+				require.NoError(t, err, "nobody is called any more")
+			})
+		})
+	}
+}
+
+// Whoever answers too late is not preferred to others.
+func TestAnAnswerThatNobodyWaitsForAnyMoreMakesNoHeir(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := twice(store)
+		b.run(b.candidate(faults, "a", firstCome), "a")
+		time.Sleep(ttl)
+		b.run(b.candidate(store, "b", firstCome), "b")
+		time.Sleep(ttl)
+		faults.heirs.On(kvfault.Watch).DelayReplies(ttl / 5)
+		ctx, cancel := context.WithTimeout(t.Context(), ttl*3/10)
+		defer cancel()
+		time.AfterFunc(ttl/4, func() {
+			rec, err := store.Get(t.Context(), b.name+":heir")
+			require.NoError(t, err)
+			require.Contains(t, rec.Note, `"called"`, "it has answered")
+		})
+		require.ErrorIs(t, b.last().Transfer(ctx, "b"), context.DeadlineExceeded)
+		time.Sleep(ttl)
+		rec, err := store.Get(t.Context(), b.name+":heir")
+		require.NoError(t, err)
+		require.NotContains(t, rec.Note, `"called"`, "b is heir like anybody")
+		require.NoError(t, b.last().Err())
+		require.Equal(t, "a", b.leaders())
+		faults.Heal()
+	})
+}
+
+func TestATransferThatTheStoreRefusesForGoodEndsSoonThoughTheStoreFallsSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := twice(store)
+		b.run(b.candidate(faults, "a", firstCome), "a")
+		time.Sleep(ttl)
+		faults.heirs.On(kvfault.Create, kvfault.Swap).Fail(kv.ErrInvalid)
+		faults.heirs.On(kvfault.Get).DropRequests()
+		began := time.Now()
+		require.ErrorIs(t, b.last().Transfer(t.Context(), "b"), kv.ErrInvalid)
+		require.Less(t, time.Since(began), ttl/3)
+		require.NoError(t, b.last().Err())
+		faults.heirs.Heal()
+	})
+}

@@ -94,6 +94,22 @@ func told(s *sim.Schedule, verb sim.Verb) {
 	}
 }
 
+// toldAtOnce has leaders asked to resign and told to hand over to somebody who does
+// not stand, at about the same time.
+func toldAtOnce(s *sim.Schedule) {
+	succeeding(s)
+	s.Delay = s.TTL / 100
+	for i := range s.Nodes {
+		s.Nodes[i].Style, s.Nodes[i].Dwell, s.Nodes[i].Lag = sim.ByRun, 0, 0
+	}
+	for at := 2 * s.TTL; at < s.Horizon-4*s.TTL; at += 2 * s.TTL {
+		later := time.Duration(len(s.Acts)%24) * s.Delay / 4
+		s.Acts = append(s.Acts,
+			sim.Act{Verb: sim.AskResign, At: at},
+			sim.Act{Verb: sim.Transfer, At: at + later, IDs: []string{"x"}})
+	}
+}
+
 // choosing is the real engine with other options.
 func choosing(change func(*election.Options)) engines {
 	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
@@ -252,4 +268,27 @@ func forget(rec kv.Record) kv.Record {
 		rec.Note = string(text)
 	}
 	return rec
+}
+
+// unawaited does not wait for the answer to a call for an heir.
+func unawaited(n *sim.Node) kv.Store { return callAndGo{n.Store} }
+
+type callAndGo struct{ kv.Store }
+
+var errNotAwaited = errors.New("callAndGo: the answer is not awaited")
+
+func (v callAndGo) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if !strings.Contains(rec.Note, `"calls"`) {
+		return v.Store.Create(ctx, name, rec)
+	}
+	go func() { _, _ = v.Store.Create(context.WithoutCancel(ctx), name, rec) }()
+	return kv.Record{}, errNotAwaited
+}
+
+func (v callAndGo) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	if !strings.Contains(next.Note, `"calls"`) {
+		return v.Store.Swap(ctx, name, old, next)
+	}
+	go func() { _, _ = v.Store.Swap(context.WithoutCancel(ctx), name, old, next) }()
+	return kv.Record{}, errNotAwaited
 }

@@ -78,6 +78,7 @@ var plantedBugs = []planted{
 	{bug: "a hand-over of whatever is in the safe", rule: oracle.OneLeader, engine: seeing(above(whateverIsThere)), world: succeedingBadly},
 	{bug: "a displaced heir stays", rule: oracle.WaitingIsFree, engine: seeing(stubborn), world: coming},
 	{bug: "a transfer that is refused ends the term", rule: oracle.TransferDone, engine: rash, world: toldToTransfer},
+	{bug: "a term ends before its call for an heir has arrived", rule: oracle.LeaderInTime, engine: seeing(unawaited), world: toldAtOnce},
 	{bug: "whoever asks does not wait", rule: oracle.RequestDone, engine: seeing(hurried), world: askedToResign},
 	{bug: "a leader gives way to nobody", rule: oracle.PreferredLeads, engine: choosing(immovable), world: coming},
 	{bug: "everybody comes before the leader", rule: oracle.FewChanges, engine: choosing(restless), world: coming},

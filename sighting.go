@@ -58,3 +58,14 @@ func sleep(ctx context.Context, d time.Duration) {
 	case <-t.C:
 	}
 }
+
+// outlasting returns a context that ends when another has been over for d, or when
+// it is told to.
+func outlasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		sleep(longer, d)
+		cancel()
+	})
+	return longer, cancel
+}

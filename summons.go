@@ -35,8 +35,10 @@ func newSummons(t *Term, id string) *summons {
 	}
 }
 
-// run calls until the one who is called is the heir, or ctx ends.
-func (s *summons) run(ctx context.Context) error {
+// run calls until the one who is called is the heir, or ctx ends. What it has asked of
+// the store by then it gives until settling ends to be answered: a call that arrives
+// when nobody waits for it keeps the heir's safe from everybody.
+func (s *summons) run(ctx, settling context.Context) error {
 	latest, stop := s.sightings(ctx)
 	defer stop()
 	retry := s.pace.backoff()
@@ -54,7 +56,10 @@ func (s *summons) run(ctx context.Context) error {
 		if seen.err == nil && s.answered(seen.rec) {
 			return nil
 		}
-		err := s.put(ctx, seen)
+		if ctx.Err() != nil {
+			return s.unanswered()
+		}
+		err := s.put(settling, seen)
 		if errors.Is(err, kv.ErrInvalid) {
 			return err
 		}
@@ -100,11 +105,9 @@ func (s *summons) answered(rec kv.Record) bool {
 }
 
 // recall ends a call that was not answered in time. It reports whether it was after
-// all; else nobody is preferred any longer.
-func (s *summons) recall(ctx context.Context) (answered bool) {
-	late := ctx.Err() != nil
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.pace.attempt/3) // a release may be waiting for us
-	defer cancel()
+// all; else nobody is preferred any longer. Late is when whoever wanted it does not
+// wait for an answer any more.
+func (s *summons) recall(ctx context.Context, late bool) (answered bool) {
 	err := s.retry(ctx, func(ctx context.Context) error {
 		rec, err := s.store.Get(ctx, s.name)
 		switch {

@@ -245,6 +245,12 @@ func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 	case <-ctx.Done():
 		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 	}
+	select { // the term's end has ended a call for an heir: what of it is on its way must not come later
+	case t.summons <- struct{}{}:
+		<-t.summons
+	case <-ctx.Done():
+		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
+	}
 	heir, err := t.handOver(ctx)
 	if err != nil {
 		return false, fmt.Errorf("election: hand over: %w", err)

@@ -80,8 +80,11 @@ func (t *Term) summon(ctx context.Context, id string) (heir kv.Record, _ error) 
 	waiting, cancel := context.WithTimeout(ctx, t.c.opts.TTL)
 	defer cancel()
 	defer context.AfterFunc(t.ctx.Context, cancel)()
-	err := s.run(waiting)
-	if err == nil || s.recall(ctx) && ctx.Err() == nil && t.Err() == nil {
+	settling, settled := outlasting(waiting, t.c.pace.attempt/3) // a release is waiting for us
+	defer settled()
+	err := s.run(waiting, settling)
+	cancel()
+	if err == nil || s.recall(settling, ctx.Err() != nil) && ctx.Err() == nil && t.Err() == nil {
 		return s.answer, nil
 	}
 	if ended := t.Err(); ended != nil {

@@ -368,7 +368,7 @@ func (n *Node) handOver(token uint64) {
 	}
 	n.inherits(token)
 	soon := n.w.soon()
-	if n.w.quiet(soon) && !n.w.called() && n.w.Now() < n.w.Horizon-2*n.w.TTL {
+	if n.w.quiet(soon) && n.w.Now() < n.w.Horizon-2*n.w.TTL {
 		n.w.Note(history.Event{Kind: history.Due, Within: soon, Text: n.Name + " gave its term up"})
 	}
 }

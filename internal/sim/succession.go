@@ -197,15 +197,6 @@ func (n *Node) inherits(token uint64) {
 	n.passes(token, heir[0])
 }
 
-// called reports whether a leader was told lately to hand over to somebody. If it ends
-// its term meanwhile, its call may reach the heir's safe after the safe was handed
-// over, and keeps that one until it fades.
-func (w *World) called() bool {
-	return slices.ContainsFunc(w.Acts, func(a Act) bool {
-		return (a.Verb == Transfer || a.Verb == AskTransfer) && a.At <= w.Now() && w.Now() < a.At+w.TTL
-	})
-}
-
 // prefers notes who leads when nothing has been wrong for long enough: for a
 // leader to give way, with all the patience that faults may have taught it, and to
 // stop its work.
