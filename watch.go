@@ -57,6 +57,26 @@ func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error)
 	return Heir{ID: idOf(rec.Signature), Value: rec.Value, Rank: n.Rank, Since: n.since()}, nil
 }
 
+// CurrentLine returns the IDs of those whom the leader wants after it, in order: its
+// Options.Heirs, or what it set last by Term.SetHeirs. None if it published none, or if
+// a lock leads that this library did not write; ErrNoLeader if nobody leads. It may be
+// out of date when it returns, and does not say who is there: CurrentHeir does.
+func CurrentLine(ctx context.Context, store kv.Store, name string) ([]string, error) {
+	if err := checkReserved(name); err != nil {
+		return nil, err
+	}
+	rec, err := store.Get(ctx, name)
+	switch {
+	case errors.Is(err, kv.ErrVacant):
+		return nil, ErrNoLeader
+	case err != nil:
+		return nil, fmt.Errorf("election: line of %q: %w", name, err)
+	case rec.Foreign:
+		return nil, nil
+	}
+	return noteOf(rec).Heirs, nil
+}
+
 // Current returns who leads the election now, or ErrNoLeader. It may be out of
 // date when it returns: to act as the leader, hold a Term.
 func Current(ctx context.Context, store kv.Store, name string) (Leader, error) {

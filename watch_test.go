@@ -54,6 +54,33 @@ func TestWatchTellsOfEachLeaderAndOfNone(t *testing.T) {
 	})
 }
 
+func TestAnObserverSeesTheLineThatTheLeaderPublishedLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		line := func() []string {
+			ids, err := election.CurrentLine(t.Context(), store, "billing")
+			require.NoError(t, err)
+			return ids
+		}
+		_, err := election.CurrentLine(t.Context(), store, "billing")
+		require.Equal(t, election.ErrNoLeader, err)
+		_, err = election.CurrentLine(t.Context(), store, "billing:heir")
+		require.Error(t, err)
+		c, err := election.New(store, "billing", &election.Options{ID: "a", Succession: election.NextInLine, Heirs: []string{"b", "c"}})
+		require.NoError(t, err)
+		term, err := c.Campaign(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, []string{"b", "c"}, line())
+		require.NoError(t, term.SetHeirs(t.Context(), "d"))
+		require.Equal(t, []string{"d"}, line())
+		require.NoError(t, term.SetHeirs(t.Context()))
+		require.Empty(t, line())
+		require.NoError(t, term.Resign(t.Context()))
+		store.Put("billing", `{"heirs":["x"]}`)
+		require.Empty(t, line(), "somebody's lock has none")
+	})
+}
+
 func TestBreakingOutOfAWatchEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, err := range election.Watch(t.Context(), memkv.New(), "billing") {
