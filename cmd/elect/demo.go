@@ -243,7 +243,7 @@ func (v *view) tell(e history.Event) {
 	case history.Asked:
 		text = "is asked " + e.Text
 	case history.Ended:
-		text = "knows that its term is over: " + e.Text
+		text = "knows that its term is over: " + oneLine(errors.New(e.Text))
 	case history.Killed:
 		text = "is killed"
 	case history.Stopped:

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/testenv"
 )
 
 func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
@@ -42,7 +44,8 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"run --grace -1s x -- true", 125, "elect: --grace -1s is negative\n"},
 		{"run --grace 14s x -- true", 125, "elect: --grace 14s does not fit --ttl 15s: COMMAND must be dead before another can lead; use --grace 8.5s or less, or --ttl 24.8s or more\n"},
 		{"run --ttl 100ms x -- true", 125, "elect: --grace 5s does not fit --ttl 100ms: COMMAND must be dead before another can lead; use --ttl 8.9s or more\n"},
-		{"run --ttl 1y x -- true", 125, `elect: invalid argument "1y" for "--ttl" flag: time: unknown unit "y" in duration "1y"` + "\n"},
+		{"run --ttl 1y x -- true", 125, `elect: --ttl "1y" is not a duration, such as 1m30s or 500ms` + "\n"},
+		{"resign --timeout 30 x", 125, `elect: --timeout "30" is not a duration, such as 1m30s or 500ms` + "\n"},
 		{"run --log-level loud x -- true", 125, `elect: --log-level "loud": use debug, info, warn or error` + "\n"},
 		{"run --store zk://h x -- true", 125, `elect: store zk:...: unknown scheme "zk"; ` + stores},
 		{"run --store redis://u:secret@h:x x -- true", 125, "elect: store redis:...: host 1 has a port that is not a number from 1 to 65535; use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters cacert cert key servername insecure-skip-verify master cluster sentinel-user prefix quarantine plain expiry\n"},
@@ -65,6 +68,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"demo --store mem:", 125, "elect: store mem: is for one process, and the demo has three; use file:///directory\n"},
 		{"demo --store paxos://a:1?peers=a:1&cluster=x&cert=c&key=k&cacert=c", 125, ""},
 		{"status --store paxos://a:1?peers=a:1&cluster=x x", 125, "elect: store paxos:...: members prove to each other who they are: name cert, key and cacert, or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; docs/peers.md has the openssl commands that make them; use paxos://host:port?peers=host:port,host:port&cluster=name, parameters peers cluster cacert cert key dir founding listen max-ttl round drift\n"},
+		{"status --store postgres://h/d?target_session_attrs=writable x", 125, `elect: store postgres:...: parameter "target_session_attrs" is none of any, read-write, primary, read-only, standby, prefer-standby; use postgres://user@host:port/database, parameters sslmode sslrootcert sslcert sslkey target_session_attrs application_name default_query_exec_mode schema table expiry` + "\n"},
 		{"demo --ttl -1s --store " + file, 125, ""},
 		{"demo bully", 125, `elect: unknown ORDER "bully"; use first, rank, ring, line, or leave it out` + "\n"},
 		{"demo rank ring", 125, `elect: more than one ORDER: ["rank" "ring"]; use elect demo [flags] [ORDER]` + "\n"},
@@ -76,6 +80,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"run --heirs a --succession rank x -- true", 125, "elect: --heirs has no effect with --succession rank: use --succession line, or leave it out\n"},
 		{"run --heirs a,,b --succession line x -- true", 125, "elect: --heirs has an empty id in it; use --heirs a,b,c\n"},
 		{"run --heirs a,b,a --succession line --store " + file + " x -- true", 125, `elect: heir "a" is listed twice: its first place is the one that counts` + "\n"},
+		{"run --succession line --store " + file + " --heirs=b,\tb x -- true", 125, `elect: heir "b" is listed twice: its first place is the one that counts` + "\n"},
 		{"run --stability 1m x -- true", 125, "elect: --stability has no effect without an heir: use it with --succession first, rank, ring or line\n"},
 		{"run --stability -1m --succession rank x -- true", 125, "elect: --stability -1m0s is negative\n"},
 		{"run --max-term 1m x -- true", 125, "elect: --max-term needs an heir to hand over to: use it with --succession first, rank, ring or line\n"},
@@ -104,6 +109,30 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 			require.NotContains(t, stderr, "secret")
 			if c.want != "" {
 				require.Equal(t, c.want, stderr)
+			}
+		})
+	}
+}
+
+func TestWhatIsNotTheStoreOfTheURLIsSaid(t *testing.T) {
+	etcd := testenv.Etcd(t)
+	for url, want := range map[string]string{
+		"etcd://127.0.0.1:1": "dial tcp 127.0.0.1:1: connect: connection refused",
+		"etcds://" + etcd:    etcd + " can be reached: is the URL right about what is there, and about TLS?",
+		"consul://" + etcd:   "what answers there is no Consul",
+	} {
+		t.Run(url, func(t *testing.T) {
+			t.Parallel() // mostly it waits
+			status, stdout, stderr := finish(t, "status", "--store", url, "x")
+			require.Equal(t, 125, status)
+			require.Empty(t, stdout)
+			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+			require.Contains(t, stderr, want)
+			status, stdout, _ = finish(t, "doctor", "--store", url)
+			require.Equal(t, 1, status)
+			require.Contains(t, stdout, "FAIL")
+			if strings.HasPrefix(url, "etcd") {
+				require.Contains(t, stdout, want)
 			}
 		})
 	}

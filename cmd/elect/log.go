@@ -95,6 +95,9 @@ func quoted(v slog.Value) string {
 		return v.Time().Format(time.RFC3339Nano)
 	}
 	s := v.String()
+	if err, ok := v.Any().(error); ok {
+		s = oneLine(err)
+	}
 	if s == "" || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r == '"' || r == '=' || r == 0x7f }) {
 		return fmt.Sprintf("%q", s)
 	}

@@ -57,10 +57,11 @@ func report(err error) int {
 	return e.status
 }
 
-// oneLine returns an error's text without line breaks, and without the name of
-// the library in front of that of the command.
+// oneLine returns an error's text without line breaks, and without the name of the
+// library, which is that of the command, too.
 func oneLine(err error) string {
-	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") // errors.Join
+	text := strings.ReplaceAll(strings.TrimSpace(err.Error()), ":\n", ": ") // a heading
+	text = strings.ReplaceAll(text, "\n", "; ")                             // errors.Join
 	text = strings.Join(strings.Fields(text), " ")
-	return strings.TrimPrefix(text, "election: ")
+	return strings.ReplaceAll(strings.TrimPrefix(text, "election: "), ": election: ", ": ")
 }

@@ -29,6 +29,7 @@ type state struct {
 	Rank  *int       `json:"rank,omitempty"`
 	Since *time.Time `json:"since,omitempty"` // by the leader's wall clock
 	Heir  *heir      `json:"heir,omitempty"`
+	Heirs []string   `json:"heirs,omitempty"` // whom the leader wants after it, in order
 }
 
 // An heir is who is next.

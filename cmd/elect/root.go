@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/kv"
@@ -103,6 +104,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.DisableSuggestions = true // they take more than one line
+	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.store, "store", "", "`URL` of the store; see elect --help (default $ELECT_STORE, else a directory of yours)")
@@ -113,6 +115,14 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newWatch(s), newStatus(s), newResign(s), newTransfer(s), newDoctor(s), newVersion())
 	root.AddCommand(processCommands(s)...)
 	return root
+}
+
+// flagError says how a value is written that was not understood.
+func flagError(cmd *cobra.Command, err error) error {
+	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok && wrong.GetFlag().Value.Type() == "duration" {
+		return fmt.Errorf("--%s %q is not a duration, such as 1m30s or 500ms", wrong.GetFlag().Name, wrong.GetValue())
+	}
+	return err
 }
 
 // silence is a log of the Redis client that nobody reads.
@@ -194,11 +204,20 @@ func probe(ctx context.Context, store *storeurl.Store, name string) error {
 	if store.Paxos != nil && !store.Paxos.Status().Client {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
+	bounded, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
-	_, err := store.KV.Get(ctx, name)
-	if err == nil || errors.Is(err, kv.ErrVacant) {
+	err := store.Check(bounded)
+	if err == nil {
+		_, err = store.KV.Get(bounded, name)
+	}
+	switch late := context.Cause(bounded); {
+	case err == nil || errors.Is(err, kv.ErrVacant):
 		return nil
+	case late != nil && !errors.Is(err, late): // some clients only say that time is up
+		err = fmt.Errorf("%w: %w", late, err)
+	}
+	if hint := store.Hint(ctx); ctx.Err() == nil && bounded.Err() != nil && hint != "" {
+		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return fmt.Errorf("store %v cannot be used: %w", store.Address, err)
 }

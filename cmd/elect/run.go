@@ -99,16 +99,16 @@ func newRun(s *settings) *cobra.Command {
 	for _, name := range []string{"id", "value", "ttl", "grace"} {
 		complete(cmd, name, cobra.ShellCompDirectiveNoFileComp)
 	}
-	cmd.SetFlagErrorFunc(flagError)
+	cmd.SetFlagErrorFunc(runFlagError)
 	return cmd
 }
 
-// flagError tells those who forgot the -- where flags of COMMAND belong.
-func flagError(_ *cobra.Command, err error) error {
+// runFlagError tells those who forgot the -- where flags of COMMAND belong.
+func runFlagError(cmd *cobra.Command, err error) error {
 	if _, unknown := errors.AsType[*pflag.NotExistError](err); unknown {
 		return fmt.Errorf("%w; flags of COMMAND come after --", err)
 	}
-	return err
+	return flagError(cmd, err)
 }
 
 func runArgs(cmd *cobra.Command, args []string) error {
@@ -139,6 +139,7 @@ func (f *runFlags) run(name string, command []string) error {
 	if err != nil {
 		return err
 	}
+	f.trim()
 	if err := f.check(f.ttl); err != nil {
 		return err
 	}
@@ -150,6 +151,9 @@ func (f *runFlags) run(name string, command []string) error {
 		return err
 	}
 	defer store.Close()
+	if store.Address.Kind == "mem" {
+		log.Warn("no other process sees this store: COMMAND runs wherever it is started", "store", store.Address)
+	}
 	options := election.Options{ID: f.id, Value: f.value, TTL: f.ttl, Margin: margin, Logger: log, Requests: true}
 	f.fill(&options)
 	candidate, err := election.New(store.KV, name, &options)

@@ -34,6 +34,28 @@ func TestRunExitsWithTheStatusOfTheCommand(t *testing.T) {
 	}
 }
 
+func TestRunLogsHowTheCommandEnded(t *testing.T) {
+	p := newPlace(t)
+	e := p.run("exit 7")
+	require.Equal(t, 7, e.status(t))
+	require.Contains(t, e.err.String(), " COMMAND has ended status=7\n")
+	e = p.run(`trap 'exit 3' TERM; ` + stay)
+	p.pid("child")
+	e.send(t, syscall.SIGTERM)
+	require.Equal(t, 3, e.status(t))
+	require.Contains(t, e.err.String(), " COMMAND has ended status=3\n")
+}
+
+func TestRunWarnsOfAStoreThatNobodyElseSees(t *testing.T) {
+	e := start(t, "run", "--store", "mem:", "job", "--", "true")
+	require.Zero(t, e.status(t))
+	require.Contains(t, e.err.String(), " warn: no other process sees this store")
+	p := newPlace(t)
+	e = p.run("true")
+	require.Zero(t, e.status(t))
+	require.NotContains(t, e.err.String(), "warn")
+}
+
 func TestRunTellsTheCommandWhatItLeads(t *testing.T) {
 	p := newPlace(t)
 	e := p.run(`echo "$ELECTION_NAME $ELECTION_ID $ELECTION_TTL $ELECTION_TOKEN"`, "--id", "me", "--ttl", "12s", "--grace", "1s")

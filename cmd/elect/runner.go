@@ -169,7 +169,7 @@ func (r *runner) review(end guard.End, lost error) error {
 	case end.Err != nil && !end.Started:
 		r.finish(exit{statusNotExec, fmt.Errorf("%s: cannot be executed: %w", r.spec.Path, end.Err)})
 	case errors.Is(lost, election.ErrResigned) && r.once && !told:
-		r.log.Info("COMMAND was stopped: the term was given up")
+		r.log.Info("COMMAND was stopped: the term was given up", "status", statusOf(end.Status))
 		r.finish(exit{status: statusOf(end.Status)})
 	case lost != nil && r.once && !told:
 		r.finish(exit{statusFailure, fmt.Errorf("%w; COMMAND was stopped", lost)})
@@ -178,8 +178,10 @@ func (r *runner) review(end guard.End, lost error) error {
 	case lost != nil && !told:
 		r.log.Info("COMMAND was stopped", "status", statusOf(end.Status))
 	case end.Expired && !told:
+		r.log.Info("COMMAND was stopped", "status", statusOf(end.Status))
 		return errExpired
 	default:
+		r.log.Info("COMMAND has ended", "status", statusOf(end.Status))
 		r.finish(exit{status: statusOf(end.Status)})
 	}
 	return nil

@@ -26,9 +26,10 @@ const statusLong = `Print who leads each election NAME at the moment.
 
 With -o json each line is an object with time, name, id, value, token and state:
 "leader", "vacant" or, for somebody's lock that elect did not write, "foreign".
-Where there is a succession, the leader's age and rank are shown, and the heir: who
-is next. JSON has rank, since, and heir with id, value, rank and since, as far as
-they are known. Ages compare the clocks of two hosts.
+Where there is a succession, the leader's age and rank are shown, the heir: who is
+next, and the line: whom the leader wants after it, by its --heirs, there or not. JSON
+has rank, since, heir with id, value, rank and since, and heirs, as far as they are
+known. Ages compare the clocks of two hosts.
 
 JSON has lock too, the kind that a foreign lock looks like; waiting, how many stand
 in line, where the store tells; and hidden, another lock of that name which the
@@ -120,6 +121,13 @@ func succeed(ctx context.Context, store *storeurl.Store, s *state, leader electi
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
+	if s.State == "leader" {
+		line, err := election.CurrentLine(ctx, store.KV, s.Name)
+		if err != nil && !errors.Is(err, election.ErrNoLeader) { // it may have gone just now
+			fmt.Fprintf(log, "elect: %s: cannot tell whom the leader wants after it: %s\n", printable(s.Name), oneLine(err))
+		}
+		s.Heirs = line
+	}
 	next, err := election.CurrentHeir(ctx, store.KV, s.Name)
 	switch {
 	case err == nil:
@@ -229,6 +237,11 @@ func columns() []column {
 			head: "HEIR",
 			cell: func(s state) string { return dash(s.Heir.describe(s.Time)) },
 			when: func(s state) bool { return s.Heir != nil },
+		},
+		{
+			head: "LINE",
+			cell: func(s state) string { return dash(short(strings.Join(s.Heirs, ","))) },
+			when: func(s state) bool { return len(s.Heirs) > 0 },
 		},
 		{head: "NOTE", cell: note, when: func(s state) bool { return note(s) != "" }},
 	}

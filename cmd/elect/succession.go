@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +34,13 @@ func (f *successionFlags) add(cmd *cobra.Command) {
 	complete(cmd, "succession", cobra.ShellCompDirectiveNoFileComp, order.Names()...)
 	for _, name := range []string{"rank", "heirs", "stability", "max-term"} {
 		complete(cmd, name, cobra.ShellCompDirectiveNoFileComp)
+	}
+}
+
+// trim takes the blanks off the ids of --heirs.
+func (f *successionFlags) trim() {
+	for i, id := range f.heirs {
+		f.heirs[i] = strings.TrimSpace(id)
 	}
 }
 

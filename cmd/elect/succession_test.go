@@ -271,10 +271,13 @@ func TestTheLeadershipGoesRoundTheRing(t *testing.T) {
 
 func TestTheLeaderSaysWhoIsNextInLine(t *testing.T) {
 	p := newPlace(t)
-	p.stand("anna", isLeader, "--succession", "line", "--heirs", "cleo,ben")
+	p.stand("anna", isLeader, "--succession", "line", "--heirs", "cleo, ben")
 	p.stand("ben", isHeir, "--succession", "line")
 	p.stand("cleo", isHeir, "--succession", "line")
 	require.Equal(t, "cleo", p.next())
+	require.Equal(t, []string{"cleo", "ben"}, p.status().Heirs)
+	_, table, _ := finish(t, "status", "--store", p.store, "job", "other")
+	require.Regexp(t, `^NAME .* HEIR +LINE\njob .* cleo \(.*\)  cleo,ben\nother .* -\n$`, table)
 	status, stdout, stderr := finish(t, "resign", "--store", p.store, "job")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "job: cleo leads")

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"reflect"
 	"syscall"
 	"time"
 
@@ -161,7 +162,7 @@ func (w *watch) follow(ctx context.Context) error {
 
 func same(a, b state) bool {
 	a.Time = b.Time
-	return a == b
+	return reflect.DeepEqual(a, b)
 }
 
 // unlessDone returns nil for an error that comes of the end of ctx.

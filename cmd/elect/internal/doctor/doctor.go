@@ -77,7 +77,7 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 
 // lifetime says how long a dead leader keeps others out.
 func lifetime(store *storeurl.Store, ttl time.Duration, life kv.Lifetime) Finding {
-	f := Finding{Level: OK, Subject: "failover", Found: fmt.Sprintf("a leader that vanished keeps others out for at most %v, with a TTL of %v", life.Max, ttl)}
+	f := Finding{Level: OK, Subject: "failover", Found: fmt.Sprintf("a leader that vanished keeps others out for at most %v, with a TTL of %v", life.Max.Round(time.Millisecond), ttl)}
 	if store.Observed {
 		f.Found += fmt.Sprintf("; those who watched it until then, for %v", ttl)
 		return f
@@ -103,7 +103,11 @@ func roundTrip(ctx context.Context, store *storeurl.Store, ttl time.Duration) Fi
 	err = errors.Join(err, store.Forget(name))
 	switch {
 	case err != nil:
-		return Finding{Fail, "round trip", err.Error(), "a candidate does the same", "see that the store answers, and that this user may write"}
+		f = Finding{Fail, "round trip", err.Error(), "a candidate does the same", "see that the store answers, and that this user may write"}
+		if hint := store.Hint(ctx); slowest >= callTime && hint != "" {
+			f.Advice += "; " + hint
+		}
+		return f
 	case slowest > ttl/10:
 		f.Level = Warn
 		f.Why = "a leader that cannot refresh in time loses its term"

@@ -25,8 +25,8 @@ func paxos(store *paxoskv.Store) []Finding {
 			"one that is further off could let a second leader be elected while the first still trusts its lease", "keep NTP or chrony running; nobody needs the right time",
 		},
 		{
-			Warn, "tokens", "grow as long as a majority remembers, or keeps a dir",
-			"if all members restart without one, tokens go on from the wall clock", "give each member a dir of its own, on a disk",
+			OK, "tokens", "grow as long as a majority runs on or keeps a dir; which members do is not seen from here",
+			"if a majority is restarted at once without one, tokens go on from the wall clock", "see that each member's URL has a dir of its own, on a disk",
 		},
 	}
 }
