@@ -73,6 +73,8 @@ func TestATableThatTheStatementsCannotRelyOnIsRefused(t *testing.T) {
 			{" PRIMARY KEY", "", "CREATE UNIQUE INDEX one ON {table} (name) WHERE token > 0", "UNIQUE INDEX"},
 			{" PRIMARY KEY", "", "CREATE UNIQUE INDEX one ON {table} (name COLLATE NOCASE)", "UNIQUE INDEX"},
 			{"expires   INTEGER", "expires VARCHAR(20)", "", "INTEGER"},
+			{"expires   INTEGER", "expires TEXT", "", "INTEGER"},
+			{"expires   INTEGER", "expires CLOB", "", "INTEGER"},
 		},
 	}
 	fresh(t, func(t *testing.T, p *place) {

@@ -22,6 +22,10 @@ import (
 // MySQLUser is who may do everything in MariaDB, without a password.
 const MySQLUser = "root"
 
+// noDefaults keeps the machine's own settings, and what is wrong with them, out of
+// the tests. It has to come first.
+const noDefaults = "--no-defaults"
+
 // everybody lets the user in from wherever the server listens, each time that it
 // starts.
 const everybody = `CREATE USER IF NOT EXISTS 'root'@'%';
@@ -45,9 +49,10 @@ func newMariaDB(args ...string) (*Server, error) {
 	small := []string{"--innodb-log-file-size=8M", "--innodb-flush-method=nosync"}
 	s.seed = template{
 		server: path,
+		asks:   []string{noDefaults, "--version"},
 		owner:  owner,
 		setup:  setup,
-		args: append([]string{"--no-defaults", "--datadir=DATA", "--auth-root-authentication-method=normal",
+		args: append([]string{noDefaults, "--datadir=DATA", "--auth-root-authentication-method=normal",
 			"--skip-test-db", "--innodb-data-file-path=ibdata1:4M:autoextend", "--innodb-autoextend-increment=1"}, small...),
 	}.copyTo
 	init := filepath.Join(s.dir, "init.sql")
@@ -55,7 +60,7 @@ func newMariaDB(args ...string) (*Server, error) {
 		return nil, err
 	}
 	s.args = append([]string{
-		"--no-defaults", // of the machine's
+		noDefaults,
 		"--datadir=" + s.dataDir(),
 		"--bind-address=127.0.0.1",
 		"--port=" + strconv.Itoa(s.port.number),

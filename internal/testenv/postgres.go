@@ -52,6 +52,7 @@ func newPostgres(args ...string) (*Server, error) {
 	s.family = true
 	s.seed = template{
 		server: path,
+		asks:   []string{"--version"},
 		owner:  owner,
 		setup:  filepath.Join(filepath.Dir(path), "initdb"),
 		args: []string{"--pgdata=DATA", "--username=" + PostgresUser, "--auth=trust", "--encoding=UTF8",

@@ -18,7 +18,8 @@ import (
 // A template is the data folder of a database server that has just been set up.
 // Setting one up takes its program a while; it is done once, and copied.
 type template struct {
-	server string // the program whose version the data belongs to
+	server string   // the program whose version the data belongs to
+	asks   []string // it for that version
 	owner  *account
 	setup  string   // the program that sets it up
 	args   []string // "DATA" stands for the folder that it is to make
@@ -41,9 +42,13 @@ func (t template) copyTo(dir string) error {
 
 // folder returns where the template is, which it makes first if it is missing.
 func (t template) folder() (string, error) {
-	version, err := exec.Command(t.server, "--version").Output()
+	version, err := exec.Command(t.server, t.asks...).Output()
 	if err != nil {
-		return "", fmt.Errorf("%s --version: %w", t.server, err)
+		var said []byte
+		if e, ok := errors.AsType[*exec.ExitError](err); ok {
+			said = e.Stderr
+		}
+		return "", fmt.Errorf("%s %s: %w\n%s", t.server, strings.Join(t.asks, " "), err, said)
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%q", version, t.setup, t.args))
 	name := fmt.Sprintf("%s-data-%.8x", filepath.Base(t.server), key)
