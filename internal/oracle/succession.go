@@ -80,21 +80,27 @@ func RequestDone(e Evidence) Finding {
 	return f.kept(n, "%d times", n)
 }
 
-// lapsed reports whether a record was not written for its TTL, all but what clocks may
-// differ by, before it was again or the time to is reached, which is after from. Where
-// observers judge it is dead to who has watched it, though the store holds it.
+// lapsed reports whether a record was not written for its TTL as granted, all but what
+// clocks may differ by, before it was again or the time to is reached, which is after
+// from. Where observers judge it is dead to who has watched it, though the store holds
+// it.
 func (e Evidence) lapsed(token uint64, from, to time.Duration) bool {
-	last := never
+	last, ttl := never, e.TTL
+	for _, ev := range e.Of("", history.Answered) {
+		if ev.Token == token && ev.TTL > 0 {
+			ttl = min(ttl, ev.TTL)
+		}
+	}
 	for _, ev := range e.Of("", history.Committed) {
 		if ev.Token != token || ev.At > to {
 			continue
 		}
-		if ev.At >= from && ev.At-last >= e.TTL-e.TTL/50 {
+		if ev.At >= from && ev.At-last >= ttl-ttl/50 {
 			return true
 		}
 		last = ev.At
 	}
-	return last < never && to-last >= e.TTL-e.TTL/50
+	return last < never && to-last >= ttl-ttl/50
 }
 
 // during returns who had the safe from one time to another, in order.

@@ -189,3 +189,21 @@ func TestATermThatIsOverBeforeItBeginsIsNoLeaders(t *testing.T) {
 	h.Events[1].Until++
 	require.Len(t, oracle.Judge(h, oracle.OneLeader, oracle.TokensGrow).Broken(), 2)
 }
+
+// Where observers judge, a record is dead to whoever asked when it was not written for
+// the TTL that was granted, which may be shorter than the one that was asked for.
+func TestALeaderHasResignedWhoseRecordHasLapsed(t *testing.T) {
+	granted := func(ttl time.Duration) func(*history.Event) {
+		return func(e *history.Event) { e.TTL = ttl }
+	}
+	h := history.History{About: history.About{TTL: 1000 * ms}, Events: []history.Event{
+		at(0, "a", history.Sent, call(1, "create")),
+		at(0, "a", history.Committed, call(1, "create"), token(1)),
+		at(0, "a", history.Holds, token(1)),
+		at(0, "a", history.Answered, call(1, "create"), token(1), result(history.OK), granted(750*ms)),
+		at(760, "asker", history.Replied, op("resign"), within(700), result(history.OK)),
+	}}
+	require.Equal(t, oracle.Kept, oracle.Judge(h, oracle.RequestDone)[0].Verdict)
+	h.Events[3].TTL = 1000 * ms
+	require.Equal(t, oracle.Broken, oracle.Judge(h, oracle.RequestDone)[0].Verdict)
+}
