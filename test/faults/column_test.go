@@ -136,5 +136,10 @@ func storeColumns() []column {
 				return inMariaDB(t, alone(testenv.StartMariaDBWithClock(t, args...)))
 			},
 		},
+		{
+			name: "paxos", kind: kindPaxos, ttl: peersTTL, brief: []string{"01", "51a"}, nodes: 3,
+			start:  func(t testing.TB, _ ...string) *servers { return startPeers(t, upTo(quarantinable), true) },
+			common: func(t testing.TB) *servers { return startPeers(t, upTo(time.Minute), true) },
+		},
 	}
 }

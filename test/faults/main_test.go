@@ -20,11 +20,14 @@ var (
 	parallel = flag.Int("faults.parallel", 4, "how many stages play at once: they mostly wait")
 )
 
-// TestMain is the candidates' main as well: they are this program, started
-// again.
+// TestMain is the main of candidates and members as well: they are this program,
+// started again.
 func TestMain(m *testing.M) {
 	if text, ok := os.LookupEnv(partVariable); ok {
 		os.Exit(act(text))
+	}
+	if text, ok := os.LookupEnv(memberVariable); ok {
+		os.Exit(serve(text))
 	}
 	flag.Parse()
 	names := []string{}

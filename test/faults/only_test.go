@@ -65,6 +65,33 @@ func severalServers(c column) string {
 	return ""
 }
 
+// withLeader is for rows about the one of several servers that leads them. Where there
+// is none, another row shows what is like it.
+func withLeader(other string) func(column) string {
+	return func(c column) string {
+		if c.kind == kindPaxos {
+			return "none of the members leads the others; see " + other
+		}
+		return ""
+	}
+}
+
+// keepsRecords is for rows about servers that do not keep what they should.
+func keepsRecords(c column) string {
+	if c.kind == kindPaxos {
+		return "members keep no records on a disk; see 11p and 51"
+	}
+	return ""
+}
+
+// holdsOthers is for rows about what other programs have put into the store.
+func holdsOthers(c column) string {
+	if c.kind == kindPaxos {
+		return "no other program can write there"
+	}
+	return ""
+}
+
 // ownExpiry is for rows about how the store itself ends a record.
 func ownExpiry(c column) string {
 	if c.observed {

@@ -33,6 +33,7 @@ const (
 	kindSQLite   = "sqlite"
 	kindPostgres = "postgres"
 	kindMariaDB  = "mariadb"
+	kindPaxos    = "paxos"
 )
 
 // open opens the store of a part, with clients set as the adapters' documents
@@ -78,6 +79,12 @@ func open(p part) (store kv.Store, closeStore func(), err error) {
 			return sqlkv.NewObserved(db, dialect, p.poll()), func() { db.Close() }, nil
 		}
 		return sqlkv.New(db, dialect, p.poll()), func() { db.Close() }, nil
+	case kindPaxos:
+		store, err := p.paxos()
+		if err != nil {
+			return nil, nil, err
+		}
+		return store, func() { store.Close() }, nil
 	}
 	return nil, nil, fmt.Errorf("unknown kind of store %q", p.Store)
 }

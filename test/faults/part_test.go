@@ -35,6 +35,7 @@ type part struct {
 	Observed bool
 	Addrs    []string          // of the servers
 	Database string            // on a server that has several
+	Peers    *terms            // of members that keep safes together
 	Links    map[string]string // the address to use in the place of a server's own
 	Name     string            // of the election
 	TTL      time.Duration
@@ -83,6 +84,9 @@ func act(text string) int {
 	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, "it ended by itself:", err)
 		return 1
+	}
+	if p.Store == kindPaxos { // it has goroutines of its own until then
+		closeStore()
 	}
 	count, stacks := leftovers()
 	for _, who := range p.Who {

@@ -55,6 +55,8 @@ func (s *stage) erase() {
 		_, err = s.consul().KV().Delete(s.name, nil)
 	case kindSQLite, kindPostgres, kindMariaDB:
 		s.inSQL("DELETE FROM election WHERE name = ?", s.name)
+	case kindPaxos:
+		err = s.deleteOwn()
 	default:
 		err = s.redis().Del(s.t.Context(), s.name).Err()
 	}

@@ -56,6 +56,9 @@ type row struct {
 	// observed changes the row where candidates judge expiry, if it is another there.
 	observed func(r *row)
 
+	// peers changes the row where members keep the store, if it is another there.
+	peers func(r *row)
+
 	// bug is planted in every candidate; see plant. The rules in red find it.
 	bug     string
 	control bool // it shows a bug's play without the bug, and is no row of the table
@@ -82,6 +85,9 @@ const usual = 38
 func (r row) in(c column) row {
 	if c.observed && r.observed != nil {
 		r.observed(&r)
+	}
+	if c.kind == kindPaxos && r.peers != nil {
+		r.peers(&r)
 	}
 	return r
 }

@@ -15,7 +15,7 @@ import (
 func foreignRows() []row {
 	return []row{
 		{
-			number: 33, fault: "record overwritten by another program", short: true,
+			number: 33, fault: "record overwritten by another program", only: holdsOthers, short: true,
 			must: []oracle.Rule{oracle.ForeignUnharmed, oracle.LeaderInTime},
 			play: func(s *stage) {
 				s.taken("somebody else's lock")
@@ -23,7 +23,7 @@ func foreignRows() []row {
 			},
 		},
 		{
-			number: 35, letter: "a", fault: "records that nobody can read, within a term",
+			number: 35, letter: "a", fault: "records that nobody can read, within a term", only: holdsOthers,
 			must: []oracle.Rule{oracle.ForeignUnharmed, oracle.LeaderInTime},
 			play: func(s *stage) {
 				values := s.unreadable()
@@ -38,7 +38,7 @@ func foreignRows() []row {
 			},
 		},
 		{
-			number: 35, letter: "b", fault: "a record that nobody can read, before all began",
+			number: 35, letter: "b", fault: "a record that nobody can read, before all began", only: holdsOthers,
 			must: []oracle.Rule{oracle.ForeignUnharmed, oracle.LeaderInTime},
 			prepare: func(s *stage, _ string, _ *exec.Cmd) {
 				if len(s.events().Of("", history.Placed)) == 0 {

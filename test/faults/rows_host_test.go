@@ -54,6 +54,8 @@ func hostRows() []row {
 		{
 			number: 21, letter: "b", fault: "30 % of packets lost", times: 5,
 			play: lose(30, 0),
+			// Connections are given up after 3 s of silence, and come back slowly.
+			peers: func(r *row) { r.times = 10 },
 		},
 	}
 	for i := range rows {

@@ -30,7 +30,7 @@ func partitionRows() []row {
 	return []row{
 		{
 			number: 15, letter: "m", fault: "leader alone with the store's leader, in a minority",
-			only:    severalServers,
+			only:    and(severalServers, withLeader("15p")),
 			must:    []oracle.Rule{oracle.LeaderInTime},
 			servers: startOnHosts,
 			play: func(s *stage) {

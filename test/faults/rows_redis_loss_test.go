@@ -17,7 +17,7 @@ import (
 func redisLossRows() []row {
 	restart := row{
 		number: 11, letter: "g", fault: "server restarted, nothing was on disk", own: true, times: 6,
-		only:    on("its servers keep what they have acknowledged", kindRedis),
+		only:    and(keepsRecords, on("its servers keep what they have acknowledged", kindRedis)),
 		servers: withSettings("--appendonly", "no"),
 		must:    []oracle.Rule{oracle.LeaderInTime},
 		red:     []oracle.Rule{oracle.OneLeader}, without: "an append-only file, or a quarantine",

@@ -93,7 +93,7 @@ func serverRows() []row {
 			},
 		},
 		{
-			number: 13, letter: "a", fault: "store's leader killed", own: true, only: severalServers, times: 2, short: true,
+			number: 13, letter: "a", fault: "store's leader killed", own: true, only: and(severalServers, withLeader("14a")), times: 2, short: true,
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				s.alive()
@@ -110,7 +110,7 @@ func serverRows() []row {
 		},
 		{
 			number: 13, letter: "b", fault: "store's leader stopped for 3 TTL", own: true,
-			only: and(severalServers, on("what etcd's leader does when it is woken is a row of its own; see 13f", "consul3")),
+			only: and(severalServers, withLeader("12p"), on("what etcd's leader does when it is woken is a row of its own; see 13f", "consul3")),
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: stopLeader,
 		},
@@ -203,8 +203,8 @@ func stopLeader(s *stage) {
 
 // recovery is within what time there is a leader again after the store has come
 // back: a record that was there may live anew, and the clients have to find the
-// servers, which they try at growing intervals.
-func (s *stage) recovery() time.Duration { return s.takeover() + 3*time.Second }
+// servers, which they try at growing intervals. Members that were restarted wait.
+func (s *stage) recovery() time.Duration { return s.takeover() + 3*time.Second + s.silence() }
 
 // wipe loses the server's data while the leader does not hear of it, and keeps
 // the server away for some TTLs. The next to stand finds the safe vacant.

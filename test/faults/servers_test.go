@@ -22,6 +22,7 @@ type servers struct {
 	cluster  *testenv.Cluster       // of etcd3 and consul3
 	sentinel *testenv.RedisSentinel // of redis-sentinel
 	shards   *testenv.RedisCluster  // of redis-cluster
+	peers    *terms                 // of members that keep safes together
 
 	middleman *middleman      // between candidates and Consul, in rows that have one
 	muter     *muter          // between candidates and etcd, in rows that have one

@@ -100,7 +100,7 @@ func (s *stage) open() kv.Store {
 
 // director is the part of the stage itself, which uses no links.
 func (s *stage) director() part {
-	p := part{Who: []string{"director"}, Store: s.col.kind, Observed: s.col.observed, Addrs: s.addrs, Database: s.database, Name: s.name, TTL: s.ttl, Fence: s.fence.path, Bug: s.row.bug}
+	p := part{Who: []string{"director"}, Store: s.col.kind, Observed: s.col.observed, Addrs: s.addrs, Database: s.database, Peers: s.peers, Name: s.name, TTL: s.ttl, Fence: s.fence.path, Bug: s.row.bug}
 	if s.row.part != nil {
 		s.row.part(&p)
 	}
@@ -177,6 +177,9 @@ func (s *stage) start(p part) *actor {
 		links, p.Links = before.links, before.part.Links
 	} else {
 		for _, addr := range s.all {
+			if p.Links[addr] != "" { // it is led elsewhere
+				continue
+			}
 			proxy := testenv.NewProxy(s.t, addr)
 			links, p.Links[addr] = append(links, proxy), proxy.Addr()
 		}

@@ -36,6 +36,7 @@ func rows() []row {
 	all = append(all, watchRows()...)
 	all = append(all, partitionRows()...)
 	all = append(all, limitRows()...)
+	all = append(all, peerRows()...)
 	return all
 }
 

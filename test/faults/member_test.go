@@ -1,0 +1,97 @@
+//go:build linux
+
+package faults
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	paxoskv "github.com/electkv/election/backends/paxos"
+	"github.com/electkv/election/internal/boottime"
+)
+
+// memberVariable is the environment variable that makes this program a member that
+// keeps safes together with others, and no candidate: it holds what it is told.
+const memberVariable = "ELECTION_FAULTS_MEMBER"
+
+// Terms are what the members agree on, and what each needs to be let in.
+type terms struct {
+	Members       []string
+	MaxTTL, Round time.Duration
+	Drift         int
+	Cert, Key, CA string // files
+}
+
+// A member is what a member's process is told.
+type member struct {
+	terms
+	ID       string
+	Listen   string // if that is another address
+	Founding bool
+	Fast     int // by so many thousandths its clock runs fast
+}
+
+// options are those of a client, or of what is to become a member.
+func (t terms) options() (paxoskv.Options, error) {
+	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	if err != nil {
+		return paxoskv.Options{}, err
+	}
+	ca, err := os.ReadFile(t.CA)
+	if err != nil {
+		return paxoskv.Options{}, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(ca) {
+		return paxoskv.Options{}, errors.New("no certificate authority")
+	}
+	return paxoskv.Options{
+		Peers: t.Members, Cluster: "faults", MaxTTL: t.MaxTTL, Round: t.Round, Drift: t.Drift,
+		TLS: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool},
+	}, nil
+}
+
+// serve is a member's main. It goes on until it is killed. The current folder is
+// its own.
+func serve(text string) int {
+	var m member
+	if err := json.Unmarshal([]byte(text), &m); err != nil {
+		fmt.Fprintln(os.Stderr, "what the member is told cannot be read:", err)
+		return 2
+	}
+	opts, err := m.options()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	opts.ID, opts.Listen, opts.Dir, opts.Founding = m.ID, m.Listen, ".", m.Founding
+	opts.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	opts.Clock = m.clock()
+	store, err := paxoskv.New(opts)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	defer store.Close()
+	end := make(chan os.Signal, 1)
+	signal.Notify(end, syscall.SIGTERM)
+	<-end
+	return 0
+}
+
+// clock returns how a member reads its clocks.
+func (m member) clock() func() (mono, boot time.Duration) {
+	begin, bootBegin := time.Now(), boottime.Now()
+	fast := func(d time.Duration) time.Duration { return d + d*time.Duration(m.Fast)/1000 }
+	return func() (mono, boot time.Duration) {
+		return fast(time.Since(begin)), fast(boottime.Now() - bootBegin)
+	}
+}
