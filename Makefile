@@ -110,7 +110,7 @@ proof: ## all the evidence there is, and docs/reliability.md from it (Linux, roo
 	@failed=; \
 	$(MAKE) test/soak STORE=sim SEED=1 || failed=1; \
 	$(MAKE) test/faults || failed=1; \
-	for store in file etcd etcd3 etcd-observed consul consul3 consul-observed redis redis-sentinel redis-cluster redis-observed sqlite postgres postgres-observed mariadb; do \
+	for store in file etcd etcd3 etcd-observed consul consul3 consul-observed redis redis-sentinel redis-cluster redis-observed sqlite postgres postgres-observed mariadb paxos; do \
 		$(MAKE) test/soak STORE=$$store SOAK=$(or $(SOAK),1m) SEED=1 || failed=1; \
 	done; \
 	$(GO) run ./test/report || failed=1; \

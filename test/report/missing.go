@@ -14,10 +14,7 @@ const planned = 53
 func elsewhere() map[int]string {
 	return map[int]string{
 		28: "the clients' wall clocks: nothing reads them on Linux",
-		30: "clock rates: left to the simulation",
 		31: "suspend: left to the simulation",
-		51: "peers without a store: left to the tests of package paxoskv",
-		52: "peers without a store: left to the tests of package paxoskv",
 	}
 }
 

@@ -26,6 +26,7 @@ func stores() []string {
 		"consul", "consul3", "consul-observed",
 		"redis", "redis-sentinel", "redis-cluster", "redis-observed",
 		"sqlite", "postgres", "postgres-observed", "mariadb",
+		"paxos",
 	}
 }
 
