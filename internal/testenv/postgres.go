@@ -5,8 +5,10 @@ package testenv
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -32,6 +34,37 @@ func StartPostgresStandby(t testing.TB, primary *Server, args ...string) *Server
 				"--wal-method=stream", "--write-recovery-conf", "--checkpoint=fast", "--no-sync")
 		}
 		return s, nil
+	})
+}
+
+// StartPostgresWithTLS starts a PostgreSQL of the test's own that speaks TLS with a
+// certificate of the authority for hosts, and knows clients by the same authority. It
+// takes connections without TLS as well, unless the rules (lines of pg_hba.conf) say
+// otherwise; PostgresUser needs neither, and no password.
+func StartPostgresWithTLS(t testing.TB, authority *Authority, hosts []string, rules ...string) *Server {
+	t.Helper()
+	cert, key, ca := authority.Files(hosts...)
+	return startOwn(t, func() (*Server, error) {
+		s, err := newPostgres()
+		if err != nil {
+			return nil, err
+		}
+		// The key is to be the server's own, so they are where what it has is.
+		for setting, from := range map[string]string{"ssl_cert_file": cert, "ssl_key_file": key, "ssl_ca_file": ca} {
+			text, err := os.ReadFile(from)
+			if err != nil {
+				return nil, err
+			}
+			file := filepath.Join(s.dir, setting)
+			if err := os.WriteFile(file, text, 0o600); err != nil {
+				return nil, err
+			}
+			s.args = append(s.args, "-c", setting+"="+file)
+		}
+		file := filepath.Join(s.dir, "hba")
+		lines := append([]string{"host all " + PostgresUser + " all trust"}, rules...)
+		s.args = append(s.args, "-c", "ssl=on", "-c", "hba_file="+file)
+		return s, os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 	})
 }
 
