@@ -83,13 +83,13 @@ type campaign struct {
 	denied int         // claims refused since a watch last told of anything
 	failed time.Time   // since when claims fail for other reasons, zero if they do not
 
-	lines  kv.Queue    // the store, if its safes have lines
-	place  kv.Record   // our own in line, zero if there is none that we know of
-	unsure bool        // there may be one under the present signature
-	stayed instant     // from when on it is to be trusted, once it is first
-	behind bool        // somebody else had the safe when a watch last told
-	turn   *time.Timer // when to join, or to say that we stay
-	wait   backoff     // of that, when it fails
+	lines   kv.Queue    // the store, if its safes have lines
+	place   kv.Record   // our own in line, zero if there is none that we know of
+	unsure  bool        // there may be one under the present signature
+	stayed  instant     // from when on it is to be trusted, once it is first
+	behind  bool        // somebody else had the safe when a watch last told
+	staying *time.Timer // when to join, or to say that we stay
+	wait    backoff     // of that, when it fails
 
 	trouble error     // the last error of the store or of the health check
 	holder  kv.Record // whom the log says that we wait for
@@ -150,7 +150,7 @@ func (c *Candidate) enter(base context.Context, s stand) *campaign {
 func (c *campaign) win(ctx context.Context, m mandate) *Term {
 	c.log.InfoContext(ctx, c.office.won(), "token", m.rec.Token)
 	aides := c.aides(m) // of which one may ask who led before
-	c.chronicle.note(reignOf(m.rec))
+	c.chronicle.leads(reignOf(m.rec))
 	c.roles.is(RoleLeader)
 	return newTerm(c.base, c.Candidate, m, c.stand, aides...)
 }
@@ -164,11 +164,11 @@ func (c *campaign) run(ctx context.Context) (mandate, error) {
 	c.rested = time.Now().Add(c.stand.rest)
 	c.retry = c.pace.backoff()
 	c.wait = c.pace.backoff()
-	c.next, c.turn = time.NewTimer(0), time.NewTimer(0)
+	c.next, c.staying = time.NewTimer(0), time.NewTimer(0)
 	c.next.Stop()
-	c.turn.Stop()
+	c.staying.Stop()
 	defer c.next.Stop()
-	defer c.turn.Stop()
+	defer c.staying.Stop()
 	for ctx.Err() == nil {
 		m, err := c.step(ctx, latest)
 		if err == nil || errors.Is(err, kv.ErrInvalid) {
@@ -191,7 +191,7 @@ func (c *campaign) step(ctx context.Context, latest <-chan sighting) (mandate, e
 		return c.see(ctx, s)
 	case <-c.next.C:
 		return c.claim(ctx)
-	case <-c.turn.C:
+	case <-c.staying.C:
 		return c.queue(ctx)
 	}
 }

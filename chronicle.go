@@ -50,8 +50,8 @@ func (h *chronicle) vacant() {
 	h.looked = true
 }
 
-// note takes in who leads.
-func (h *chronicle) note(r reign) {
+// leads takes in who leads.
+func (h *chronicle) leads(r reign) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if r.Token != h.last.Token || r.ID != h.last.ID {
@@ -67,7 +67,7 @@ func (h *chronicle) note(r reign) {
 // by now.
 func (h *chronicle) hear(r reign) {
 	if r.Token > h.latest().Token {
-		h.note(r)
+		h.leads(r)
 	}
 }
 

@@ -70,15 +70,15 @@ func TestAChronicleCountsWhatItSawBegin(t *testing.T) {
 	}{
 		"the first thing that it ever saw": {func(*chronicle) {}, false},
 		"after a vacancy":                  {func(h *chronicle) { h.vacant() }, true},
-		"after another's":                  {func(h *chronicle) { h.note(reign{ID: "z", Token: 1}) }, true},
+		"after another's":                  {func(h *chronicle) { h.leads(reign{ID: "z", Token: 1}) }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &chronicle{}
 				c.before(h)
-				h.note(reign{ID: "a", Token: 2})
+				h.leads(reign{ID: "a", Token: 2})
 				time.Sleep(10 * time.Second)
-				h.note(reign{ID: "a", Token: 2, Heirs: []string{"b"}}) // told again
+				h.leads(reign{ID: "a", Token: 2, Heirs: []string{"b"}}) // told again
 				time.Sleep(29 * time.Second)
 				require.Equal(t, c.strike, h.strikes(stability, 10*time.Second)["a"] == 1, "29 s, of which it may have been dead for 10 s")
 				require.Empty(t, h.strikes(stability, 0), "39 s are long enough")
@@ -96,7 +96,7 @@ func TestWhatOthersTellOfEarlierLeadersIsOld(t *testing.T) {
 	require.Equal(t, "a", h.latest().ID)
 	h.hear(reign{ID: "b", Token: 3})
 	require.Equal(t, "b", h.latest().ID)
-	h.note(reign{ID: "c", Token: 1})
+	h.leads(reign{ID: "c", Token: 1})
 	require.Equal(t, "c", h.latest().ID, "what the safe shows is so")
 }
 

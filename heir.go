@@ -90,7 +90,7 @@ func (h *heir) sees(rec kv.Record) {
 		return
 	}
 	if !rec.Foreign {
-		h.term.c.chronicle.note(reignOf(rec))
+		h.term.c.chronicle.leads(reignOf(rec))
 	}
 	h.tell()
 }

@@ -18,7 +18,7 @@ func (c *campaign) inLine() bool { return c.place.Signature != "" }
 // else has the safe.
 func (c *campaign) lineUp() {
 	if c.lines != nil && !c.behind && !c.inLine() {
-		c.turn.Reset(0)
+		c.staying.Reset(0)
 	}
 	c.behind = true
 }
@@ -28,7 +28,7 @@ func (c *campaign) lineUp() {
 func (c *campaign) queue(ctx context.Context) (mandate, error) {
 	if err := c.healthy(ctx); err != nil {
 		c.fault(ctx, "not healthy enough to wait in line", err)
-		c.turn.Reset(c.wait.pause())
+		c.staying.Reset(c.wait.pause())
 		c.leave(ctx)
 		return mandate{}, errWait
 	}
@@ -59,7 +59,7 @@ func (c *campaign) join(ctx context.Context) (mandate, error) {
 		}
 		c.place, c.stayed, c.unsure = place, sent, false
 		c.wait.reset()
-		c.turn.Reset(c.pace.refresh - c.clock().mono.Sub(sent.mono))
+		c.staying.Reset(c.pace.refresh - c.clock().mono.Sub(sent.mono))
 		c.log.DebugContext(ctx, "waiting in line", "token", place.Token)
 		return mandate{}, errWait
 	case errors.Is(err, errors.ErrUnsupported):
@@ -71,7 +71,7 @@ func (c *campaign) join(ctx context.Context) (mandate, error) {
 	c.unclear(sent)
 	c.unsure = true
 	c.fault(ctx, "cannot tell whether there is a place in line", err)
-	c.turn.Reset(c.wait.pause())
+	c.staying.Reset(c.wait.pause())
 	return mandate{}, errWait
 }
 
@@ -82,7 +82,7 @@ func (c *campaign) stay(ctx context.Context) (mandate, error) {
 	if c.mandate(c.place, c.stayed).trust.left(c.clock()) <= 0 {
 		c.fault(ctx, "the place in line was not confirmed in time", errLate)
 		c.forget()
-		c.turn.Reset(c.wait.pause())
+		c.staying.Reset(c.wait.pause())
 		return mandate{}, errWait
 	}
 	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
@@ -93,17 +93,17 @@ func (c *campaign) stay(ctx context.Context) (mandate, error) {
 	case err == nil:
 		c.place, c.stayed = place, sent
 		c.wait.reset()
-		c.turn.Reset(c.pace.refresh - c.clock().mono.Sub(sent.mono))
+		c.staying.Reset(c.pace.refresh - c.clock().mono.Sub(sent.mono))
 		if leads {
 			return c.accept(place, sent)
 		}
 	case errors.Is(err, kv.ErrStale):
 		c.fault(ctx, "the place in line is lost", err)
 		c.forget()
-		c.turn.Reset(c.wait.pause())
+		c.staying.Reset(c.wait.pause())
 	default:
 		c.fault(ctx, "cannot tell whether the place in line is kept", err)
-		c.turn.Reset(c.wait.pause())
+		c.staying.Reset(c.wait.pause())
 	}
 	return mandate{}, errWait
 }

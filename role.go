@@ -27,8 +27,8 @@ func newRoles(tell func(Role)) *roles {
 	return &roles{tell: tell, last: RoleOrdinary}
 }
 
-// turn notes that the candidate is no longer one thing, but another.
-func (r *roles) turn(from, to Role) {
+// change notes that the candidate is no longer one thing, but another.
+func (r *roles) change(from, to Role) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == from {

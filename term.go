@@ -18,10 +18,10 @@ type Term struct {
 	token uint64
 	began time.Time
 	drain bool // Run releases the safe, when the work has returned
-	// formerly is what the candidate had in the heir's safe when it was elected.
-	formerly string
-	ctx      termContext
-	kill     context.CancelCauseFunc
+	// signatureAsHeir is what the candidate had in the heir's safe when it was elected.
+	signatureAsHeir string
+	ctx             termContext
+	kill            context.CancelCauseFunc
 
 	mu     sync.Mutex
 	rec    kv.Record   // as last seen in the safe
@@ -30,12 +30,12 @@ type Term struct {
 	ended  time.Time   // and when
 	deaths *time.Timer // ends the term when trust has run out
 
-	keeping context.CancelFunc // stops the keeper and the other aides
-	kept    chan struct{}      // closed when they have returned
-	turn    chan struct{}      // holds one value while somebody releases
-	summons chan struct{}      // holds one value while somebody is called to be heir
-	freed   bool               // the safe is known to be without our record; guarded by turn
-	asked   bool               // it was asked to drop it, and may have; guarded by turn
+	keeping   context.CancelFunc // stops the keeper and the other aides
+	kept      chan struct{}      // closed when they have returned
+	releasing chan struct{}      // holds one value while somebody releases
+	calling   chan struct{}      // holds one value while somebody is called to be heir
+	freed     bool               // the safe is known to be without our record; guarded by releasing
+	asked     bool               // it was asked to drop it, and may have; guarded by releasing
 }
 
 // An aide does something for a term in the background, until ctx ends.
@@ -46,20 +46,20 @@ func newTerm(base context.Context, c *Candidate, m mandate, s stand, aides ...ai
 	ctx, kill := context.WithCancelCause(base)
 	keep, keeping := context.WithCancel(context.WithoutCancel(base))
 	t := &Term{
-		c:       c,
-		token:   m.rec.Token,
-		began:   time.Now(),
-		drain:   s.drain,
-		kill:    kill,
-		rec:     m.rec,
-		trust:   m.trust,
-		keeping: keeping,
-		kept:    make(chan struct{}),
-		turn:    make(chan struct{}, 1),
-		summons: make(chan struct{}, 1),
+		c:         c,
+		token:     m.rec.Token,
+		began:     time.Now(),
+		drain:     s.drain,
+		kill:      kill,
+		rec:       m.rec,
+		trust:     m.trust,
+		keeping:   keeping,
+		kept:      make(chan struct{}),
+		releasing: make(chan struct{}, 1),
+		calling:   make(chan struct{}, 1),
 	}
 	if s.heir != nil {
-		t.formerly = s.heir.term.Record().Signature
+		t.signatureAsHeir = s.heir.term.Record().Signature
 	}
 	t.ctx = termContext{ctx, t}
 	t.mu.Lock()
@@ -227,15 +227,15 @@ func (t *Term) Resign(ctx context.Context) error {
 // asked to.
 func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 	select {
-	case t.turn <- struct{}{}:
+	case t.releasing <- struct{}{}:
 	default:
 		select {
-		case t.turn <- struct{}{}:
+		case t.releasing <- struct{}{}:
 		case <-ctx.Done():
 			return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 		}
 	}
-	defer func() { <-t.turn }()
+	defer func() { <-t.releasing }()
 	if t.freed {
 		return false, nil
 	}
@@ -246,8 +246,8 @@ func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 	}
 	select { // the term's end has ended a call for an heir: what of it is on its way must not come later
-	case t.summons <- struct{}{}:
-		<-t.summons
+	case t.calling <- struct{}{}:
+		<-t.calling
 	case <-ctx.Done():
 		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 	}
@@ -289,7 +289,7 @@ func (t *Term) end(cause error) error {
 	t.mu.Unlock()
 	if first {
 		t.kill(cause)
-		t.c.roles.turn(t.c.office.roles())
+		t.c.roles.change(t.c.office.roles())
 		level, text := t.c.office.ended()
 		t.c.log.Log(context.Background(), level, text, "token", t.token, "cause", cause)
 	}

@@ -68,8 +68,8 @@ func (t *Term) summon(ctx context.Context, id string) (heir kv.Record, _ error) 
 		return heir, errors.New("that is the leader itself")
 	}
 	select { // one call at a time
-	case t.summons <- struct{}{}:
-		defer func() { <-t.summons }()
+	case t.calling <- struct{}{}:
+		defer func() { <-t.calling }()
 	case <-ctx.Done():
 		return heir, causeOf(ctx)
 	}
