@@ -58,6 +58,9 @@ func (s *Stage) Perform(ctx context.Context) (history.History, error) {
 		stop = s.observe(ctx)
 	}
 	err = s.Play.script(ctx, s)
+	if err == nil && s.Play.Ordered() {
+		err = s.until(ctx, s.watched)
+	}
 	s.leave(stop)
 	return s.history, errors.Join(err, s.clean(ctx))
 }
@@ -93,6 +96,20 @@ func (s *Stage) observe(ctx context.Context) (stop func()) {
 		cancel()
 		watching.Wait()
 	}
+}
+
+// watched reports whether the watch has shown the record of whoever was elected last:
+// where a store is polled, that takes a while.
+func (s *Stage) watched() bool {
+	token := uint64(0)
+	for _, e := range s.history.Events {
+		if e.Kind == history.Elected {
+			token = e.Token
+		}
+	}
+	return slices.ContainsFunc(s.history.Events, func(e history.Event) bool {
+		return e.Kind == history.Holds && e.Token == token
+	})
 }
 
 func rest(ctx context.Context, d time.Duration) {
