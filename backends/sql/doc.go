@@ -27,8 +27,8 @@
 //   - The server's wall clock jumps forward. A jump backward keeps a dead owner's
 //     record for as long, and in MySQL a live owner's too once that is dead. With
 //     [NewObserved], no clock of a server matters.
-//   - A failover to a server that does not know the last commits (asynchronous
-//     replication), and a primary that was cut off and goes on beside the new one.
+//   - A failover to a server that does not know the last commits, and a primary that
+//     was cut off and goes on beside the new one: see below.
 //   - Commits that are not on disk when they are acknowledged: in PostgreSQL
 //     synchronous_commit = off or fsync = off, and an UNLOGGED table, which is empty
 //     after a crash; in MySQL innodb_flush_log_at_trx_commit other than 1; in SQLite
@@ -43,6 +43,16 @@
 // of what comes after the row's last number and the wall clock in microseconds
 // (SQLite: the host's): they grow across deletes, expiries, a restart and a deleted
 // row, unless the clock has gone back and the row is gone at the same time.
+//
+// A standby that is promoted knows all that was acknowledged if commits wait for it:
+// in PostgreSQL by synchronous_standby_names, with synchronous_commit on, remote_apply
+// or (if its host does not crash as well) remote_write. Terms go on there then, and
+// tokens grow. The old primary must have ended before: one that is cut off acknowledges
+// nothing more, but shows commits whose clients have given up the wait, and that the
+// standby never had. Without that wait the last records may be forgotten, and another
+// be elected while their owners trust them, with the same token even, if the new
+// primary's clock is behind: elect nobody for a TTL after such a failover. A guard
+// holds in either case on the new primary, as it asks that one.
 //
 // With [NewObserved] the row has no expiry, and no clock is in any condition: a
 // candidate that has seen one revision for the record's TTL, on its own clock,

@@ -84,6 +84,16 @@ func TestTheDoctorKnowsWhatAPostgreSQLPromises(t *testing.T) {
 	require.Equal(t, `WARN "election" has policies or triggers`, ails["table"])
 	require.Contains(t, newPatient(t, testenv.PostgresURL(standby.Addr(), name)).ails()["round trip"], "standby")
 
+	p.do("ALTER SYSTEM SET synchronous_standby_names = '*'")
+	p.do("SELECT pg_reload_conf()")
+	require.Eventually(t, func() bool {
+		_, ails := newPatient(t, url).ails()["standbys"]
+		return !ails
+	}, time.Minute, 50*time.Millisecond, "commits wait for the standby")
+	p.do("ALTER DATABASE " + name + " SET synchronous_commit = local")
+	require.Equal(t, "WARN 1, and no commit waits for them", newPatient(t, url).ails()["standbys"], "they need not")
+	p.do("ALTER DATABASE " + name + " RESET synchronous_commit")
+
 	p.do("ALTER TABLE election DISABLE ROW LEVEL SECURITY, DROP CONSTRAINT election_name_token_key")
 	require.Contains(t, p.ails()["table"], "FAIL sqlkv: ")
 	require.Contains(t, p.ails()["table"], `mend it by: ALTER TABLE "election" ADD UNIQUE (name, token)`)

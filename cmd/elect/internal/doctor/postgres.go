@@ -50,7 +50,8 @@ func postgresSettings() []setting {
 // the store.
 func postgresStandbys(ctx context.Context, db *storeurl.Database) (Finding, error) {
 	var all, waited int
-	err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE sync_state IN ('sync', 'quorum'))
+	err := db.QueryRowContext(ctx, `SELECT count(*), count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')
+			AND current_setting('synchronous_commit') NOT IN ('off', 'local'))
 		FROM pg_stat_replication WHERE state IS NOT NULL`).Scan(&all, &waited)
 	f := Finding{Level: OK, Subject: "standbys"}
 	switch {

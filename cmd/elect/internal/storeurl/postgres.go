@@ -3,6 +3,7 @@ package storeurl
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -10,6 +11,10 @@ import (
 
 	sqlkv "github.com/electkv/election/backends/sql"
 )
+
+// passing is how long one of several hosts is waited for until the next is asked. One
+// that is frozen or cut off would keep all attempts from the others.
+const passing = time.Second
 
 // libpqParams are the URL parameters of PostgreSQL that libpq knows as well.
 func libpqParams() []string {
@@ -44,8 +49,17 @@ func parsePostgres(l *location) (func() (*Store, error), error) {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "elect"
 	}
+	if l.several("PGHOST") && config.ConnectTimeout == 0 {
+		config.ConnectTimeout = passing
+	}
 	options := sqlkv.Options{Schema: l.query.Get("schema"), Table: l.query.Get("table")}
 	return l.inDatabase(sqlkv.PostgreSQL, options, stdlib.GetConnector(*config))
+}
+
+// several reports whether there is more than one host, in the URL or else in the
+// variable.
+func (l *location) several(variable string) bool {
+	return len(l.hosts) > 1 || len(l.hosts) == 0 && strings.Contains(l.env(variable), ",")
 }
 
 // libpq returns the URL as a connection string of libpq.
@@ -69,7 +83,7 @@ func (l *location) libpq(database string) string {
 	for _, param := range libpqParams() {
 		set(param, l.query.Get(param))
 	}
-	if len(hosts) > 1 && !l.query.Has("target_session_attrs") {
+	if l.several("PGHOST") && !l.query.Has("target_session_attrs") && l.env("PGTARGETSESSIONATTRS") == "" {
 		set("target_session_attrs", "read-write") // no standby decides anything
 	}
 	// Without prepared statements it works through a pooler, which may give each
