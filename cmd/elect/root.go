@@ -70,7 +70,8 @@ are needed always: docs/peers.md has the commands that make them. dir=DIRECTORY 
 on disk which tokens were given out; founding=true leaves out the quarantine at the
 very first start, with dir; max-ttl (1m), round (1s) and drift (5, in thousandths)
 must be the same at all members; listen=host:port, if it is not the own address. Other
-commands than run ask the members, from anywhere: the host may be left out.
+commands than run ask the members, from anywhere: the host may be left out. So may run:
+then it is a candidate that has no vote.
 
 To share a key with locks that are there already (elect doctor NAME tells which):
 plain=true puts the value at the key as it is, for programs that read it there,
