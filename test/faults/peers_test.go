@@ -27,7 +27,7 @@ const (
 
 // upTo are the usual terms of members that grant TTLs up to longest.
 func upTo(longest time.Duration) terms {
-	return terms{MaxTTL: longest, Round: 400 * time.Millisecond, Drift: 5}
+	return terms{MaxTTL: longest, Round: time.Second, Drift: 5}
 }
 
 // startPeers starts three members that have never run before, and are told so or not.
