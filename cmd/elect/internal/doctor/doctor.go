@@ -44,7 +44,10 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 	life, err := store.KV.Lifetime(ttl)
 	if err != nil {
 		f := Finding{Fail, "TTL", err.Error(), "the store cannot honour it", "use another --ttl"}
-		if store.Otherwise() != nil && !store.Observed {
+		switch {
+		case store.Paxos != nil:
+			f.Advice += ", or another max-ttl in the URLs of all members"
+		case store.Otherwise() != nil && !store.Observed:
 			f.Advice += ", or expiry=observer in the URL, which has them from 500ms on"
 		}
 		return append(findings, f)
