@@ -54,7 +54,7 @@ func (h *chronicle) vacant() {
 func (h *chronicle) leads(r reign) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if r.Token != h.last.Token || r.ID != h.last.ID {
+	if r.Token != h.last.Token {
 		h.since = time.Time{}
 		if h.looked {
 			h.since = time.Now()
@@ -99,9 +99,6 @@ func judge(strikes map[string]int, id string, lasted, stability time.Duration, f
 		n = 0
 	case failed:
 		n = min(n+1, maxStrikes)
-	}
-	if n == strikes[id] {
-		return strikes
 	}
 	others := maps.Clone(strikes)
 	delete(others, id)

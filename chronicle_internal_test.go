@@ -88,6 +88,34 @@ func TestAChronicleCountsWhatItSawBegin(t *testing.T) {
 	}
 }
 
+func TestAChronicleCountsEachTermOfOneCandidate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &chronicle{}
+		h.vacant()
+		h.leads(reign{ID: "a", Token: 1})
+		time.Sleep(time.Minute)
+		h.leads(reign{ID: "a", Token: 2})
+		time.Sleep(time.Second)
+		require.Equal(t, map[string]int{"a": 1}, h.strikes(30*time.Second, 0))
+	})
+}
+
+func TestAChronicleJudgesNoTermWhoseBeginningItDidNotSee(t *testing.T) {
+	h := &chronicle{}
+	h.leads(reign{ID: "a", Token: 1, Strikes: map[string]int{"a": 2}})
+	require.Equal(t, map[string]int{"a": 2}, h.strikes(30*time.Second, 0))
+}
+
+func TestATermOfStabilityIsNoStrikeAndForgivesOnlyTheFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &chronicle{}
+		h.vacant()
+		h.leads(reign{ID: "a", Token: 1, Strikes: map[string]int{"a": 2}})
+		time.Sleep(30 * time.Second)
+		require.Equal(t, map[string]int{"a": 2}, h.strikes(30*time.Second, 0))
+	})
+}
+
 func TestWhatOthersTellOfEarlierLeadersIsOld(t *testing.T) {
 	h := &chronicle{}
 	h.hear(reign{ID: "a", Token: 2})

@@ -61,10 +61,10 @@ func (t *Term) next(ctx context.Context) (kv.Record, error) {
 // lock of somebody's, a call, or what is left there of ourselves.
 func (t *Term) succeededBy(rec kv.Record) bool {
 	return rec.Signature != "" && !rec.Foreign && !rec.Permanent && rec.Signature != t.signatureAsHeir &&
-		rec.Signature != t.Record().Signature && noteOf(rec).Calls == ""
+		noteOf(rec).Calls == ""
 }
 
-// catchUp looks how the term's record stands, and reports whether it does.
+// catchUp looks how the term's record stands, and reports whether it is still there.
 func (t *Term) catchUp(ctx context.Context) bool {
 	old := t.Record()
 	rec, err := t.c.store.Get(ctx, t.c.name)
@@ -72,7 +72,7 @@ func (t *Term) catchUp(ctx context.Context) bool {
 		return false
 	}
 	t.update(rec)
-	return rec.Revision != old.Revision
+	return true
 }
 
 // will returns the note that an heir leads with.

@@ -274,7 +274,7 @@ func (c *campaign) brief() {
 		return
 	case !c.stand.bid:
 		n = c.briefLeader(n)
-	case c.prey.Signature != "": // who leads, the heir that is displaced has told
+	default: // who leads, the heir that is displaced has told, if there is one
 		prey := noteOf(c.prey)
 		if n.Under = prey.Under; prey.Calls != "" && n.Under != nil {
 			n.Called, n.Formerly = n.Under.Token, c.stand.formerly

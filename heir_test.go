@@ -258,25 +258,6 @@ func TestAHandOverThatDoesNotArriveEmptiesTheSafe(t *testing.T) {
 	})
 }
 
-// What the leader has published meanwhile does not stand in the way.
-func TestAHandOverGoesOnFromWhatTheSafeHolds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := newBallot(t)
-		store := memkv.New()
-		faults := kvfault.Wrap(store)
-		stop := b.run(b.candidate(faults, "a", firstCome), "a")
-		time.Sleep(ttl)
-		b.run(b.candidate(store, "b", firstCome), "b")
-		time.Sleep(ttl)
-		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
-		require.ErrorIs(t, b.last().Proclaim(t.Context(), "v"), errStore)
-		p := pair{ballot: b, store: store}
-		states := p.states()
-		require.ErrorIs(t, stop(), context.Canceled)
-		require.Equal(t, []string{"a", "b"}, states())
-	})
-}
-
 func TestOnlyTheHeirWatchesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)

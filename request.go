@@ -99,7 +99,7 @@ func (t *Term) heed(ctx context.Context) {
 			}
 			drop() // what is not asked any more
 			signature, drop = s.rec.Signature, func() {}
-			if r := requestOf(s.rec); r.Token == t.token && r.Answer == "" {
+			if r := requestOf(s.rec); r.Token == t.token {
 				drop = t.dealWith(ctx, s.rec, r)
 			}
 		}

@@ -1,0 +1,150 @@
+package election_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
+)
+
+// What the leader has published meanwhile does not stand in the way, and the safe is
+// never empty.
+func TestAHandOverGoesOnFromWhatTheSafeHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBallot(t)
+		store := memkv.New()
+		faults := twice(store)
+		stop := b.run(b.candidate(faults, "a", firstCome), "a")
+		time.Sleep(ttl)
+		b.run(b.candidate(store, "b", firstCome), "b")
+		time.Sleep(ttl)
+		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
+		require.ErrorIs(t, b.last().Proclaim(t.Context(), "v"), errStore)
+		require.ErrorIs(t, stop(), context.Canceled)
+		synctest.Wait()
+		require.Equal(t, "a b", b.leaders())
+		require.Zero(t, faults.Calls(kvfault.Delete))
+	})
+}
+
+// Invariant 5: a leader hands over what is its own.
+func TestALeaderWhoseRecordIsAnothersByNowHandsNothingOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBallot(t)
+		store := memkv.New()
+		faults := twice(store)
+		stop := b.run(b.candidate(faults, "a", firstCome), "a")
+		time.Sleep(ttl)
+		b.run(b.candidate(store, "b", firstCome), "b")
+		time.Sleep(ttl)
+		faults.On(kvfault.Watch).DropRequests()
+		next := make(chan kv.Record, 1)
+		go func() { // before b comes to it
+			store.Remove(b.name)
+			rec, err := store.Create(t.Context(), b.name, kv.Record{Signature: "z/1", TTL: ttl})
+			if err != nil {
+				t.Error(err)
+			}
+			next <- rec
+		}()
+		z := <-next
+		require.ErrorIs(t, stop(), context.Canceled)
+		synctest.Wait()
+		rec, err := store.Get(t.Context(), b.name)
+		require.NoError(t, err)
+		require.Equal(t, z, rec)
+		faults.Heal()
+	})
+}
+
+// Resign says that somebody else may have led only if nobody was handed the safe.
+func TestALeaderThatIsNotToldThatItHasHandedOverHasLostNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBallot(t)
+		store := memkv.New()
+		faults := kvfault.Wrap(store)
+		term, err := b.candidate(faults, "a", firstCome).Campaign(t.Context())
+		require.NoError(t, err)
+		time.Sleep(ttl)
+		b.run(b.candidate(store, "b", firstCome), "b")
+		time.Sleep(ttl)
+		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
+		require.ErrorIs(t, term.Resign(t.Context()), errStore)
+		require.NoError(t, term.Resign(t.Context()))
+		synctest.Wait()
+		require.Equal(t, "b", b.leaders())
+	})
+}
+
+// A record that the leader had as heir, and could not remove, is nobody's to lead by.
+func TestALeaderDoesNotHandOverToItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBallot(t)
+		store := memkv.New()
+		faults := twice(store)
+		faults.heirs.On(kvfault.Delete).Fail(errStore)
+		stop := b.run(b.candidate(faults, "a", firstCome), "a")
+		for b.leaders() == "" {
+			time.Sleep(time.Millisecond)
+		}
+		require.ErrorIs(t, stop(), context.Canceled)
+		requireVacant(t, store, b.name)
+	})
+}
+
+// Who stands without a succession needs no permission for what is beside the safe.
+func TestWithoutASuccessionNobodyAsksForAnHeir(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBallot(t)
+		faults := twice(memkv.New())
+		stop := b.run(b.candidate(faults, "a"), "a")
+		time.Sleep(ttl)
+		require.ErrorIs(t, stop(), context.Canceled)
+		require.Zero(t, requestsTo(faults.heirs))
+	})
+}
+
+// How long a leader led is not known to the moment: its record outlived it.
+func TestAStrikeIsForATermWithoutTheTimeForWhichItsRecordFaded(t *testing.T) {
+	for name, c := range map[string]struct {
+		leads  time.Duration
+		struck bool
+		store  func() *memkv.Store
+	}{
+		"just before Stability":           {ttl * 5 / 2, true, memkv.New},
+		"after Stability":                 {ttl * 9 / 2, false, memkv.New},
+		"told by one who waited in line":  {ttl * 5 / 2, true, memkv.NewQueue}, // whose note is older than the term
+		"and not by one who waited there": {ttl * 9 / 2, false, memkv.NewQueue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBallot(t)
+				store := c.store()
+				faults := kvfault.Wrap(store)
+				b.run(b.candidate(store, "b", byRank(0)), "b") // who sees all terms begin
+				time.Sleep(ttl)
+				b.run(b.candidate(faults, "a", byRank(1)), "a")
+				for b.leaders() != "b a" {
+					time.Sleep(time.Millisecond)
+				}
+				time.Sleep(c.leads)
+				faults.On().DropRequests()
+				b.within(2*ttl, "b a b")
+				synctest.Wait()
+				rec, err := store.Get(t.Context(), b.name)
+				require.NoError(t, err)
+				require.Equal(t, c.struck, containsStrike(rec.Note), rec.Note)
+				faults.Heal()
+			})
+		})
+	}
+}
+
+func containsStrike(note string) bool { return strings.Contains(note, `"strikes":{"a":1}`) }

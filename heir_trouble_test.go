@@ -1,0 +1,91 @@
+package election_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
+)
+
+func TestAnHeirTriesAgainToTellWhoLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		b.run(b.candidate(store, "a", firstCome), "a")
+		time.Sleep(ttl)
+		faults := twice(store)
+		faults.heirs.On(kvfault.Swap).Next(2).Fail(errStore)
+		b.run(b.candidate(faults, "b", firstCome), "b")
+		time.Sleep(ttl)
+		rec, err := store.Get(t.Context(), b.name+":heir")
+		require.NoError(t, err)
+		require.Contains(t, rec.Note, `"under":{"id":"a"`)
+		require.Equal(t, 3, faults.heirs.Calls(kvfault.Swap))
+	})
+}
+
+func TestAnHeirDoesNotTryAgainWhatTheStoreRefusesForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		b.run(b.candidate(store, "a", firstCome), "a")
+		time.Sleep(ttl)
+		faults := twice(store)
+		faults.heirs.On(kvfault.Swap).Fail(kv.ErrInvalid)
+		b.run(b.candidate(faults, "b", firstCome), "b")
+		time.Sleep(5 * ttl)
+		require.Equal(t, 1, faults.heirs.Calls(kvfault.Swap))
+		faults.heirs.Heal()
+	})
+}
+
+func TestACandidateThatGivesUpWaitingWasNeverHeir(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		roles := []election.Role{}
+		c := p.candidate(p.store, "c", firstCome, func(o *election.Options) {
+			o.OnRole = func(r election.Role) { roles = append(roles, r) }
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), ttl)
+		defer cancel()
+		_, err := c.Campaign(ctx)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.Equal(t, []election.Role{election.RoleCandidate, election.RoleOrdinary}, roles)
+	})
+}
+
+func TestACampaignThatTheStoreRefusesForGoodEnds(t *testing.T) {
+	for name, on := range map[string]func(twofold) *kvfault.Store{
+		"as candidate": func(s twofold) *kvfault.Store { return s.heirs },
+		"as heir":      func(s twofold) *kvfault.Store { return s.Store },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, b := memkv.New(), newBallot(t)
+				faults := twice(store)
+				on(faults).On(kvfault.Create).Fail(kv.ErrInvalid)
+				began := time.Now()
+				_, err := b.candidate(faults, "a", firstCome).Campaign(t.Context())
+				require.ErrorIs(t, err, kv.ErrInvalid)
+				require.Less(t, time.Since(began), ttl)
+				requireVacant(t, store, b.name+":heir")
+			})
+		})
+	}
+}
+
+// Whoever writes what no leader would writes it in vain.
+func TestACallThatDoesNotSayWhoCallsIsAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		_, err := store.Create(t.Context(), b.name+":heir", kv.Record{Signature: "z/1", Note: `{"calls":"b"}`, TTL: time.Hour})
+		require.NoError(t, err)
+		b.run(b.candidate(store, "b", firstCome), "b")
+		b.within(ttl, "b")
+	})
+}

@@ -1,0 +1,92 @@
+package election_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
+)
+
+// ask puts a request where a leader looks, as another program would.
+func (b *ballot) ask(store kv.Store, token uint64, to string) kv.Record {
+	b.t.Helper()
+	text := fmt.Sprintf(`{"token":%d,"to":%q}`, token, to)
+	rec, err := store.Create(b.t.Context(), b.name+":request", kv.Record{Signature: "request/1", Value: text, TTL: time.Minute})
+	require.NoError(b.t, err)
+	return rec
+}
+
+func TestARequestThatWasMadeOfAnEarlierTermIsNotHeeded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		p.ask(p.store, p.leader.Token()-1, "")
+		time.Sleep(ttl)
+		require.NoError(t, p.leader.Err())
+		rec, err := p.store.Get(t.Context(), p.name+":request")
+		require.NoError(t, err)
+		require.NotContains(t, rec.Value, "answer")
+	})
+}
+
+// The leader is told late that its heir has answered, and not at all that nobody asks
+// for it any more.
+func TestWhoWasCalledForARequestThatIsGoneIsNotPreferred(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := twice(store)
+		b.run(b.candidate(faults, "a", firstCome), "a")
+		time.Sleep(ttl)
+		b.run(b.candidate(store, "b", firstCome), "b")
+		time.Sleep(ttl)
+		faults.heirs.On(kvfault.Watch).DelayReplies(ttl / 5)
+		rec := b.ask(store, b.last().Token(), "b")
+		time.Sleep(ttl / 10)
+		faults.On(kvfault.Watch).DropRequests()
+		there, err := store.Get(t.Context(), b.name+":request")
+		require.NoError(t, err)
+		require.True(t, there.Owns(rec))
+		require.Contains(t, there.Value, "heard")
+		require.NoError(t, store.Delete(t.Context(), b.name+":request", there))
+		time.Sleep(ttl)
+		require.NoError(t, b.last().Err())
+		heir, err := store.Get(t.Context(), b.name+":heir")
+		require.NoError(t, err)
+		require.NotContains(t, heir.Note, `"called"`, "b is heir like anybody")
+		faults.Heal()
+	})
+}
+
+func TestALeaderThatIsNotToldThatItHasAnsweredComplies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		b.run(b.candidate(faults, "a", firstCome), "a")
+		time.Sleep(ttl)
+		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
+		began := time.Now()
+		require.NoError(t, election.RequestResign(t.Context(), store, b.name))
+		require.Less(t, time.Since(began), ttl/3)
+	})
+}
+
+// The asker does not know whether its request was made, and finds another's.
+func TestAnAskerTakesNobodyElsesRequestBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		rec := p.ask(p.store, 0, "")
+		asker := kvfault.Wrap(p.store)
+		asker.On(kvfault.Create).Fail(errStore)
+		require.ErrorContains(t, election.RequestResign(t.Context(), asker, p.name), "cannot tell whether it was made")
+		there, err := p.store.Get(t.Context(), p.name+":request")
+		require.NoError(t, err)
+		require.Equal(t, rec, there)
+		require.NoError(t, p.leader.Err())
+	})
+}
