@@ -79,8 +79,11 @@ func TestTheDoctorKnowsWhatAPostgreSQLPromises(t *testing.T) {
 	p.do("ALTER DATABASE " + name + " RESET synchronous_commit")
 
 	standby := testenv.StartPostgresStandby(t, server)
-	ails := newPatient(t, url).ails()
-	require.Equal(t, "WARN 1, and no commit waits for them", ails["standbys"])
+	var ails map[string]string
+	require.Eventually(t, func() bool { // it answers before it follows
+		ails = newPatient(t, url).ails()
+		return ails["standbys"] == "WARN 1, and no commit waits for them"
+	}, time.Minute, 50*time.Millisecond)
 	require.Equal(t, `WARN "election" has policies or triggers`, ails["table"])
 	require.Contains(t, newPatient(t, testenv.PostgresURL(standby.Addr(), name)).ails()["round trip"], "standby")
 

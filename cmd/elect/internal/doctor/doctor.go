@@ -89,6 +89,10 @@ func lifetime(store *storeurl.Store, ttl time.Duration, life kv.Lifetime) Findin
 		f.Level = Warn
 		f.Why = "the store frees a record much later than its TTL says"
 		f.Advice = "reckon with the longer time, or choose another store"
+		if store.Paxos != nil {
+			f.Why = "where a write reached a few members only, the others wait for some rounds"
+			f.Advice = "reckon with the longer time, or give all members a shorter round, if their network allows it"
+		}
 	}
 	return f
 }
