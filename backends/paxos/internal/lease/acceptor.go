@@ -1,6 +1,9 @@
 package lease
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // An Acceptor is the part of a member that grants leases: it promises ballots,
 // accepts states and reports them. It keeps nothing on disk; that is safe because
@@ -20,11 +23,22 @@ type Acceptor struct {
 type cell struct {
 	promised Ballot
 	since    time.Duration // when promised was promised first
+	spent    bool          // nothing more is accepted under promised
+	held
+	earlier []held // what it held before, the oldest first; not changed in place
+	touched time.Duration
+}
+
+// held is a state that an acceptor has accepted, or the nothing before the first.
+type held struct {
 	accepted Ballot
 	state    State
 	expires  time.Duration
-	touched  time.Duration
 }
+
+// maxEarlier is how many states an acceptor keeps that others took the place of. One
+// that is not there cannot be gone back to; what took its place stays.
+const maxEarlier = 3
 
 // NewAcceptor returns an acceptor that starts now and answers from opens on.
 // Incarnation is new for each start, at random. Floor is the highest counter that
@@ -41,11 +55,14 @@ func (a *Acceptor) Receive(now time.Duration, m Message) Message {
 	}
 	switch m := m.(type) {
 	case Query:
-		return Answer{Safe: m.Safe, Asker: m.Asker, Report: a.at(m.Safe).report(now)}
+		c := a.at(m.Safe)
+		return Answer{Safe: m.Safe, Asker: m.Asker, Report: c.report(now), Promised: c.promised.Counter}
 	case Prepare:
 		return a.prepare(now, m)
 	case Propose:
 		return a.propose(now, m)
+	case Retract:
+		a.retract(m)
 	}
 	return nil
 }
@@ -72,9 +89,9 @@ func (a *Acceptor) prepare(now time.Duration, m Prepare) Message {
 	c := a.at(m.Safe)
 	if m.Ballot != c.promised {
 		if m.Ballot.Counter <= c.promised.Counter {
-			return Refusal{Safe: m.Safe, Ballot: m.Ballot, Promised: c.promised.Counter}
+			return c.refuse(m.Safe, m.Ballot)
 		}
-		c.promised, c.since = m.Ballot, now
+		c.promised, c.since, c.spent = m.Ballot, now, false
 	}
 	c.touched = now
 	a.cells[m.Safe] = c
@@ -83,24 +100,65 @@ func (a *Acceptor) prepare(now time.Duration, m Prepare) Message {
 
 func (a *Acceptor) propose(now time.Duration, m Propose) Message {
 	c := a.at(m.Safe)
-	refusal := Refusal{Safe: m.Safe, Ballot: m.Ballot, Promised: c.promised.Counter}
 	switch {
-	case m.Acceptor != a.incarnation || m.Ballot != c.promised:
+	case m.Acceptor != a.incarnation:
 		// Promised by an earlier incarnation, which knew what this one has forgotten,
-		// or overtaken.
-		return refusal
+		// and may have accepted this.
+		return Refusal{Safe: m.Safe, Ballot: m.Ballot, Promised: c.promised.Counter}
+	case m.Ballot != c.promised || c.spent: // overtaken, or refused before
+		return c.refuse(m.Safe, m.Ballot)
 	case c.accepted == m.Ballot:
 		return Accept{Safe: m.Safe, Ballot: m.Ballot}
 	case !m.State.Vacant() && (now >= c.since+m.Life || m.Life > a.longest()):
-		return refusal
-	case !c.gives(now, m.Replaces):
+		return c.refuse(m.Safe, m.Ballot)
+	}
+	if !c.gives(now, m.Replaces) {
+		c.spent = true // for good, even if the lease in the way goes: the proposer may rely on it
+		a.cells[m.Safe] = c
+		refusal := c.refuse(m.Safe, m.Ballot)
 		refusal.Held, refusal.Life = true, c.expires-now
 		return refusal
 	}
-	c.accepted, c.state, c.touched = m.Ballot, m.State, now
-	c.expires = c.since + m.Life
+	c.earlier = append(slices.Clone(c.earlier), c.held)
+	c.earlier = c.earlier[max(0, len(c.earlier)-maxEarlier):]
+	c.held, c.touched = held{m.Ballot, m.State, c.since + m.Life}, now
 	a.cells[m.Safe] = c
 	return Accept{Safe: m.Safe, Ballot: m.Ballot}
+}
+
+// refuse refuses a ballot that the cell has promised and is done with, or that is
+// below what it has promised.
+func (c cell) refuse(safe string, b Ballot) Refusal {
+	return Refusal{Safe: safe, Ballot: b, Promised: c.promised.Counter, Void: c.lacks(b)}
+}
+
+// lacks reports whether the cell certainly does not hold, nor has anywhere below, what
+// was proposed under a ballot. Ballots are accepted in their order, so that what it has
+// dropped for want of room is older than all that is there.
+func (c cell) lacks(b Ballot) bool {
+	all := append(slices.Clone(c.earlier), c.held)
+	return b.Counter > all[0].accepted.Counter &&
+		!slices.ContainsFunc(all, func(h held) bool { return h.accepted == b })
+}
+
+// retract has the acceptor be as if it had never accepted what was proposed under a
+// ballot: it goes back to exactly what it held before. Nothing else changes; it keeps
+// what it has promised.
+func (a *Acceptor) retract(m Retract) {
+	c, ok := a.cells[m.Safe]
+	if !ok {
+		return
+	}
+	if c.promised == m.Ballot {
+		c.spent = true // the proposal may be still on its way
+	}
+	last := len(c.earlier) - 1
+	if c.accepted == m.Ballot && last >= 0 {
+		c.held, c.earlier = c.earlier[last], c.earlier[:last]
+	} else {
+		c.earlier = slices.DeleteFunc(slices.Clone(c.earlier), func(e held) bool { return e.accepted == m.Ballot })
+	}
+	a.cells[m.Safe] = c
 }
 
 // longest is the longest life that anybody proposes: a rescuer adds what its round

@@ -106,9 +106,34 @@ func (o *Operation) count(now time.Duration) Output {
 		return out
 	}
 	if possible < o.p.Terms.Majority() {
-		return o.rest(now)
+		if o.phase == preparing && !o.hurried {
+			// It came too late, and knows now what to say. After a rest it would come
+			// too late again where others go on all the time.
+			o.hurried = true
+			return o.pause(now, 0, preparing)
+		}
+		send := o.retract()
+		out := o.rest(now)
+		out.Send = send
+		return out
 	}
 	return o.waiting()
+}
+
+// retract takes back what the attempt has proposed, from those who may hold it, if
+// they are no majority and never will be. A copy with a minority would be a live lease of nobody, and keep
+// that minority from granting any other one.
+func (o *Operation) retract() []Envelope {
+	var out Output
+	for _, v := range o.voices {
+		if !v.void {
+			out.send(v.member, Retract{Safe: o.safe, Ballot: o.ballot})
+		}
+	}
+	if o.phase != proposing || len(out.Send) >= o.p.Terms.Majority() {
+		return nil
+	}
+	return out.Send
 }
 
 func (o *Operation) end(verdict Verdict, state State, s Sight) Output {
@@ -120,6 +145,7 @@ func (o *Operation) end(verdict Verdict, state State, s Sight) Output {
 // this one took, about, and longer the more of them have failed.
 func (o *Operation) rest(now time.Duration) Output {
 	o.tries++
+	o.hurried = false
 	next := preparing
 	if o.phase == asking && o.asked < maxQuestions {
 		next = asking

@@ -255,6 +255,17 @@ func led(t *testing.T, f flaws) *world {
 	return w
 }
 
+// duelling is a small world in which A, B and C have promised p's ballot, and its
+// proposals are on their way; q has just begun to overtake it.
+func duelling(t *testing.T, f flaws) *world {
+	w := young(f)
+	s := script{t, w}
+	s.begin(p, Create)
+	s.meets(p, "ABC")
+	w.begin(q, Create)
+	return w
+}
+
 func TestTheExplorationFindsAQuarantineThatIsTooShort(t *testing.T) {
 	w := led(t, flaws{quarantine: 1})
 	w.faults = 1
@@ -278,20 +289,36 @@ func TestTheExplorationFindsAcceptorsThatBreakTheirPromises(t *testing.T) {
 	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
 }
 
+func TestTheExplorationFindsWhatIsRetractedTooSoon(t *testing.T) {
+	for name, f := range map[string]flaws{"any refusal": {anyRefusal: true}, "any end": {anyEnd: true}} {
+		w := duelling(t, f)
+		w.faults = 1
+		e := newExplorer()
+		e.run(w, 7)
+		require.NotNil(t, e.found.Load(), "%s: %d worlds, and in none was anything retracted that was decided on", name, e.worlds.Load())
+		require.Contains(t, *e.found.Load(), "retracted")
+		t.Log(*e.found.Load())
+	}
+}
+
 // A deeper run: PAXOS_DEPTH=11,1 go test -run EverySchedule -v -timeout 2h
 func TestEveryScheduleHasOneOwner(t *testing.T) {
 	type extent struct{ depth, faults int }
-	fresh, leading := extent{10, 0}, extent{8, 1}
+	fresh, leading, duel := extent{10, 0}, extent{8, 1}, extent{7, 1}
 	if text := os.Getenv(depthVariable); text != "" {
 		_, err := fmt.Sscanf(text, "%d,%d", &fresh.depth, &fresh.faults)
 		require.NoError(t, err, "%s=moves,faults", depthVariable)
-		leading = fresh
+		leading, duel = fresh, fresh
 	}
 	for _, durable := range []bool{false, true} {
 		for name, c := range map[string]struct {
 			w *world
 			extent
-		}{"a new cluster": {young(flaws{}), fresh}, "a cluster with a leader": {led(t, flaws{}), leading}} {
+		}{
+			"a new cluster":           {young(flaws{}), fresh},
+			"a cluster with a leader": {led(t, flaws{}), leading},
+			"a duel":                  {duelling(t, flaws{}), duel},
+		} {
 			t.Run(fmt.Sprintf("%s, promises on disk: %v", name, durable), func(t *testing.T) {
 				c.w.durable, c.w.faults = durable, c.faults
 				e := newExplorer()

@@ -37,6 +37,11 @@ func (w *world) text() []byte {
 		t := writer{w: w, now: w.now}
 		t.acceptor(a)
 		t.number(uint64(w.restarts[i]))
+		for _, b := range w.ever[i] {
+			if w.retractable(b) {
+				t.ballot(b)
+			}
+		}
 		locals[i], order[i] = t.b, i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return bytes.Compare(locals[a], locals[b]) })
@@ -49,11 +54,27 @@ func (w *world) text() []byte {
 		t.candidate(c, order)
 	}
 	t.pool(w)
+	for _, b := range w.retracted {
+		t.ballot(b)
+	}
 	t.number(uint64(w.faults))
 	if w.durable {
 		t.number(w.token)
 	}
 	return t.b
+}
+
+// retractable reports whether a ballot was retracted, or may be.
+func (w *world) retractable(b Ballot) bool {
+	for _, c := range w.candidates {
+		if c.op != nil && c.op.phase < resting && c.op.ballot == b {
+			return true
+		}
+	}
+	return slices.Contains(w.retracted, b) || slices.ContainsFunc(w.pool, func(f flight) bool {
+		m, ok := f.m.(Retract)
+		return ok && m.Ballot == b
+	})
 }
 
 func (t *writer) number(n uint64) { t.b = binary.AppendUvarint(t.b, n) }
@@ -111,9 +132,20 @@ func (t *writer) acceptor(a *Acceptor) {
 	if t.w.awaits(c.promised) {
 		t.past(c.since)
 	}
-	t.ballot(c.accepted)
-	t.state(c.state)
-	t.ahead(c.expires)
+	t.flag(c.spent)
+	t.held(c.held)
+	// What lies below matters if what lies above can be retracted.
+	top := c.accepted
+	for i := len(c.earlier); i > 0 && t.w.retractable(top); i-- {
+		top = c.earlier[i-1].accepted
+		t.held(c.earlier[i-1])
+	}
+}
+
+func (t *writer) held(h held) {
+	t.ballot(h.accepted)
+	t.state(h.state)
+	t.ahead(h.expires)
 }
 
 func (t *writer) report(r Report) {
@@ -146,11 +178,13 @@ func (t *writer) candidate(c candidate, order []int) {
 	t.past(o.sent)
 	t.ahead(o.again)
 	t.flag(o.listened)
+	t.flag(o.hurried)
 	for _, i := range order {
 		v := o.voices[i]
 		t.flag(v.promised)
 		t.flag(v.accepted)
 		t.flag(v.refused)
+		t.flag(v.void)
 		t.number(v.acceptor)
 		t.report(v.report)
 	}
@@ -210,5 +244,8 @@ func (t *writer) message(m Message) {
 		t.number(m.Promised)
 		t.flag(m.Held)
 		t.number(uint64(m.Life))
+		t.flag(m.Void)
+	case Retract:
+		t.number(6)
 	}
 }

@@ -3,8 +3,8 @@ package lease
 import "time"
 
 // A Message is what members tell each other about one safe: [Query], [Answer],
-// [Prepare], [Promise], [Propose], [Accept], [Refusal] or [Commit]. Times in them
-// are spans, never instants. Messages are values: once sent they are not changed.
+// [Prepare], [Promise], [Propose], [Accept], [Refusal], [Retract] or [Commit]. Times in
+// them are spans, never instants. Messages are values: once sent they are not changed.
 //
 // Each of them may be lost, delayed, repeated and overtaken.
 type Message interface {
@@ -25,6 +25,9 @@ type Answer struct {
 	Safe   string
 	Asker  Ballot // of the query
 	Report Report
+	// Promised is the counter of the highest ballot that the acceptor has promised:
+	// one that is to follow had better be larger.
+	Promised uint64
 }
 
 // A Prepare asks an acceptor to accept nothing below Ballot from now on.
@@ -75,6 +78,16 @@ type Refusal struct {
 	// it lives on.
 	Held bool
 	Life time.Duration
+	// Void is set if the acceptor does not hold what was proposed under Ballot, and
+	// never will.
+	Void bool
+}
+
+// A Retract tells an acceptor that no majority can ever accept what was proposed under
+// Ballot, so that it need not hold that.
+type Retract struct {
+	Safe   string
+	Ballot Ballot
 }
 
 // A Commit tells a member that a majority has accepted State under Ballot. It is
@@ -162,6 +175,9 @@ func (m Accept) Name() string { return m.Safe }
 
 // Name implements [Message].
 func (m Refusal) Name() string { return m.Safe }
+
+// Name implements [Message].
+func (m Retract) Name() string { return m.Safe }
 
 // Name implements [Message].
 func (m Commit) Name() string { return m.Safe }

@@ -37,6 +37,7 @@ type Operation struct {
 	asked  int           // questions so far
 	// listened is set if the attempt has waited for more promises than it needs.
 	listened bool
+	hurried  bool   // since the last rest, an attempt went on at once when it was refused
 	after    uint64 // the highest counter seen
 
 	voices   []voice
@@ -60,6 +61,7 @@ type voice struct {
 	promised bool // or answered
 	accepted bool
 	refused  bool
+	void     bool // it does not hold what was proposed, and never will
 	acceptor uint64
 	report   Report
 }
@@ -211,6 +213,7 @@ func (o *Operation) Receive(now time.Duration, from MemberID, m Message) Output 
 	case Answer:
 		if o.phase == asking && m.Asker == o.ballot && !v.promised {
 			v.promised, v.report = true, m.Report
+			o.after = max(o.after, m.Promised)
 			return o.consider(now)
 		}
 	case Promise:
@@ -224,7 +227,7 @@ func (o *Operation) Receive(now time.Duration, from MemberID, m Message) Output 
 		}
 	case Refusal:
 		if o.phase != asking && m.Ballot == o.ballot {
-			v.refused = true
+			v.refused, v.void = true, v.void || m.Void
 			o.after = max(o.after, m.Promised)
 			return o.count(now)
 		}

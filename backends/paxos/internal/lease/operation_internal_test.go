@@ -231,3 +231,54 @@ func TestAMemberThatMissedAChangeIsOutvoted(t *testing.T) {
 	require.Equal(t, Stale, out.Result.Verdict)
 	require.Empty(t, out.Send)
 }
+
+// p has proposed to all; B and C do not hold it and never will, so that A, which may,
+// need not keep it.
+func TestAnAttemptIsRetractedIfAMajorityNeverHoldsIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		void      bool
+		retracted []MemberID
+	}{"they never will": {true, []MemberID{"A"}}, "one of them may hold it": {false, nil}} {
+		o := newWorld(flaws{}).candidates[p].p.NewOperation("s", 1, Change{Kind: Create, Signature: "x", TTL: ttl})
+		o.prepare(0, 8)
+		for _, from := range []MemberID{"A", "B", "C"} {
+			o.Receive(0, from, Promise{Safe: "s", Ballot: o.ballot})
+		}
+		require.Empty(t, o.Receive(0, "B", Refusal{Safe: "s", Ballot: o.ballot, Promised: 9, Void: c.void}).Send)
+		out := o.Receive(0, "C", Refusal{Safe: "s", Ballot: o.ballot, Promised: 9, Void: true})
+		require.Equal(t, resting, o.phase)
+		var to []MemberID
+		for _, e := range out.Send {
+			require.Equal(t, Retract{Safe: "s", Ballot: o.ballot}, e.Message)
+			to = append(to, e.To)
+		}
+		require.Equal(t, c.retracted, to, name)
+	}
+}
+
+// Where others write all the time, a counter that was learned before a rest is passed
+// when it is over.
+func TestAnAttemptThatComesTooLateGoesOnAtOnceAndThenRests(t *testing.T) {
+	o := newWorld(flaws{}).candidates[p].p.NewOperation("s", 1, Change{Kind: Delete, OldSignature: "x"})
+	o.prepare(5, 1)
+	for counter, rests := range []bool{false, true, false, true} {
+		counter := uint64(10 * (counter + 1))
+		o.Receive(5, "A", Refusal{Safe: "s", Ballot: o.ballot, Promised: counter})
+		require.Equal(t, preparing, o.phase)
+		o.Receive(5, "B", Refusal{Safe: "s", Ballot: o.ballot, Promised: counter})
+		require.Equal(t, resting, o.phase)
+		require.Equal(t, rests, o.tries > 0 && !o.hurried)
+		require.Equal(t, counter, o.Seen())
+		o.prepare(5, counter+1)
+	}
+}
+
+// Who has just read knows what counter is to follow.
+func TestAnAnswerTellsWhatWasPromised(t *testing.T) {
+	o := newWorld(flaws{}).candidates[p].p.NewOperation("s", 1, Change{Kind: Read})
+	o.Begin(0, 5)
+	o.Receive(0, "A", Answer{Safe: "s", Asker: o.ballot, Promised: 9})
+	out := o.Receive(0, "B", Answer{Safe: "s", Asker: o.ballot, Promised: 7})
+	require.Equal(t, Vacant, out.Result.Verdict)
+	require.EqualValues(t, 9, o.Seen())
+}

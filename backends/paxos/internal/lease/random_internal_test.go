@@ -93,6 +93,11 @@ func TestRandomSchedulesFindFlaws(t *testing.T) {
 		"fast acceptors":         {fastAcceptors: 500},
 		"late timer":             {lateTimer: true},
 		"a quarantine too short": {quarantine: 1},
+
+		"any refusal counts as final":                  {anyRefusal: true},
+		"whatever is given up is retracted":            {anyEnd: true},
+		"what was refused or retracted can come again": {unspent: true},
+		"what was there before is not restored":        {forgetful: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for seed := uint64(1); seed < 200_000; seed++ {
@@ -102,7 +107,7 @@ func TestRandomSchedulesFindFlaws(t *testing.T) {
 					return
 				}
 			}
-			require.Fail(t, "no schedule had two owners")
+			require.Fail(t, "no schedule came to harm")
 		})
 	}
 }

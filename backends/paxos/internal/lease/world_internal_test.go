@@ -23,6 +23,10 @@ type flaws struct {
 	unbound          bool          // a proposal reaches acceptors that have not promised it
 	faithless        bool          // a proposal is accepted although a higher ballot was promised since
 	quarantine       time.Duration // rule 7, if not zero
+	anyRefusal       bool          // rule 12: whoever refuses a ballot now counts as never to hold it
+	anyEnd           bool          // rule 12: an attempt is retracted whenever it is given up
+	forgetful        bool          // rule 12: an acceptor that retracts empties the safe
+	unspent          bool          // rule 12: what was refused or retracted may be accepted when it comes again
 	fastAcceptors    int           // rule 8: by how many thousandths their clocks run fast
 }
 
@@ -34,10 +38,12 @@ type world struct {
 	now        time.Duration
 	acceptors  []*Acceptor
 	candidates []candidate
-	pool       []flight // everything on its way; nothing leaves it by arriving
-	restarts   []int    // of acceptors
-	faults     int      // that may still happen, in an exploration
-	token      uint64   // the highest that anybody was told
+	pool       []flight   // everything on its way; nothing leaves it by arriving
+	restarts   []int      // of acceptors
+	ever       [][]Ballot // what each acceptor has ever accepted
+	retracted  []Ballot   // what some acceptor does not hold any more for that
+	faults     int        // that may still happen, in an exploration
+	token      uint64     // the highest that anybody was told
 	trouble    string
 }
 
@@ -80,7 +86,7 @@ func (w *world) fill(candidates int) *world {
 	for range w.terms.Members {
 		w.acceptors = append(w.acceptors, NewAcceptor(w.terms, 1, 0, 0))
 	}
-	w.restarts = make([]int, len(w.acceptors))
+	w.restarts, w.ever = make([]int, len(w.acceptors)), make([][]Ballot, len(w.acceptors))
 	for i := range candidates {
 		id := MemberID([]string{"p", "q", "r", "s"}[i])
 		w.candidates = append(w.candidates, candidate{p: Proposer{Terms: w.terms, Self: id, Incarnation: 1}})
@@ -105,6 +111,7 @@ func (w *world) clone() *world {
 		}
 	}
 	v.pool, v.restarts = slices.Clone(w.pool), slices.Clone(w.restarts)
+	v.ever, v.retracted = slices.Clone(w.ever), slices.Clone(w.retracted)
 	return &v
 }
 
@@ -195,8 +202,9 @@ func (w *world) post(f flight) {
 }
 
 // prune drops messages that change nothing any more, whenever they arrive: answers for
-// attempts that are over, proposals that their acceptor refuses for good or has heard,
-// and prepares of attempts that are over, which could only keep others from theirs.
+// attempts that are over, proposals of such attempts that their acceptor refuses for good
+// or has heard, their prepares, which could only keep others from theirs, and what
+// retracts nothing.
 func (w *world) prune() {
 	w.pool = slices.DeleteFunc(w.pool, func(f flight) bool {
 		if f.to >= len(w.acceptors) {
@@ -206,16 +214,26 @@ func (w *world) prune() {
 		c := a.at("s")
 		switch m := f.m.(type) {
 		case Prepare:
-			return op == nil || op.voices[f.to].promised || op.voices[f.to].refused
+			return op == nil || op.voices[f.to].refused
+		case Retract:
+			return !c.knows(m.Ballot)
 		case Propose:
+			if op != nil && !op.voices[f.to].refused {
+				return false // a refusal is news
+			}
 			if w.flaws.unbound || w.flaws.looseRelease || w.flaws.faithless {
 				return false
 			}
-			heard := c.accepted == m.Ballot && (op == nil || op.voices[f.to].accepted)
-			return heard || m.Acceptor != a.incarnation || m.Ballot != c.promised
+			return c.accepted == m.Ballot || m.Acceptor != a.incarnation || m.Ballot != c.promised || c.spent
 		}
 		return false
 	})
+}
+
+// knows reports whether it would change the cell to retract a ballot.
+func (c cell) knows(b Ballot) bool {
+	return c.promised == b && !c.spent || c.accepted == b && len(c.earlier) > 0 ||
+		slices.ContainsFunc(c.earlier, func(e held) bool { return e.accepted == b })
 }
 
 // attempt returns a candidate's operation if its present attempt has that ballot.
@@ -252,6 +270,8 @@ func ballotOf(m Message) Ballot {
 		return m.Ballot
 	case Refusal:
 		return m.Ballot
+	case Retract:
+		return m.Ballot
 	}
 	return Ballot{}
 }
@@ -265,11 +285,51 @@ func (w *world) ask(f flight) (flight, bool) {
 	if p, ok := m.(Propose); ok {
 		m = w.tamper(a, now, p)
 	}
+	before := a.at("s")
 	answer := a.Receive(now, m)
+	w.distort(a, m)
+	w.watch(f.to, before, m)
 	if answer == nil {
 		return flight{}, false
 	}
 	return flight{f.to, f.from, answer}, true
+}
+
+// watch looks for a proposal that a majority has accepted, at whatever time, and that
+// one of them does not hold any more because it was retracted.
+func (w *world) watch(i int, before cell, m Message) {
+	after, b := w.acceptors[i].at("s"), ballotOf(m)
+	if _, ok := m.(Propose); ok && after.accepted == b && before.accepted != b && !slices.Contains(w.ever[i], b) {
+		w.ever[i] = append(slices.Clone(w.ever[i]), b)
+	}
+	if _, ok := m.(Retract); ok && slices.Contains(w.ever[i], b) && before.knows(b) && !slices.Contains(w.retracted, b) {
+		w.retracted = append(slices.Clone(w.retracted), b)
+	}
+	for _, b := range w.retracted {
+		n := 0
+		for _, all := range w.ever {
+			if slices.Contains(all, b) {
+				n++
+			}
+		}
+		if n >= w.terms.Majority() && w.trouble == "" {
+			w.trouble = fmt.Sprintf("%v was retracted, and decided on", b)
+		}
+	}
+}
+
+// distort has an acceptor do what one of a protocol with flaws does on top.
+func (w *world) distort(a *Acceptor, m Message) {
+	c, ok := a.cells["s"]
+	if _, retracted := m.(Retract); w.flaws.forgetful && ok && retracted {
+		c.held, c.earlier = held{}, nil
+	}
+	if w.flaws.unspent {
+		c.spent = false
+	}
+	if ok {
+		a.cells["s"] = c
+	}
 }
 
 // tamper makes a proposal one of a protocol with flaws.
@@ -322,11 +382,16 @@ func (w *world) tell(f flight) {
 		p.Report.Expired, p.Report.Life = true, 0
 		m = p
 	}
+	if r, ok := m.(Refusal); ok && w.flaws.anyRefusal {
+		r.Void = true
+		m = r
+	}
 	if w.flaws.scalarCounting {
 		from = w.uncounted(c.op, m, from)
 	}
-	before := c.op.phase
+	before, ballot := c.op.phase, c.op.ballot
 	out := c.op.Receive(now, from, m)
+	w.giveUp(i, before, ballot)
 	if before == preparing && c.op.phase == proposing {
 		c.timer = w.now
 	}
@@ -362,8 +427,22 @@ func (w *world) wake(i int) {
 		return
 	}
 	c.counter++
-	w.take(i, c.op.Wake(w.now, c.counter))
+	before, ballot := c.op.phase, c.op.ballot
+	out := c.op.Wake(w.now, c.counter)
+	w.giveUp(i, before, ballot)
+	w.take(i, out)
 	w.prune()
+}
+
+// giveUp retracts what a candidate's attempt has proposed if it has just come to its
+// end, in a protocol with that flaw.
+func (w *world) giveUp(i int, before phase, b Ballot) {
+	if !w.flaws.anyEnd || before != proposing || w.candidates[i].op.phase != resting {
+		return
+	}
+	for to := range w.acceptors {
+		w.post(flight{len(w.acceptors) + i, to, Retract{Safe: "s", Ballot: b}})
+	}
 }
 
 // abandon has a candidate give its operation up, as when its context ends.

@@ -17,6 +17,7 @@ const (
 	tagPropose = 'A'
 	tagAccept  = 'a'
 	tagRefusal = 'r'
+	tagRetract = 'R'
 	tagCommit  = 'C'
 )
 
@@ -29,6 +30,7 @@ func Encode(m lease.Message) []byte {
 	case lease.Answer:
 		w.head(tagAnswer, m.Safe, m.Asker)
 		w.report(m.Report)
+		w.number(m.Promised)
 	case lease.Prepare:
 		w.head(tagPrepare, m.Safe, m.Ballot)
 	case lease.Promise:
@@ -49,6 +51,9 @@ func Encode(m lease.Message) []byte {
 		w.number(m.Promised)
 		w.flag(m.Held)
 		w.span(m.Life)
+		w.flag(m.Void)
+	case lease.Retract:
+		w.head(tagRetract, m.Safe, m.Ballot)
 	case lease.Commit:
 		w.head(tagCommit, m.Safe, m.Ballot)
 		w.state(m.State)
@@ -71,7 +76,7 @@ func Decode(b []byte) (lease.Message, error) {
 	case tagQuery:
 		m = lease.Query{Safe: safe, Asker: ballot}
 	case tagAnswer:
-		m = lease.Answer{Safe: safe, Asker: ballot, Report: r.report()}
+		m = lease.Answer{Safe: safe, Asker: ballot, Report: r.report(), Promised: r.number()}
 	case tagPrepare:
 		m = lease.Prepare{Safe: safe, Ballot: ballot}
 	case tagPromise:
@@ -85,7 +90,9 @@ func Decode(b []byte) (lease.Message, error) {
 	case tagAccept:
 		m = lease.Accept{Safe: safe, Ballot: ballot}
 	case tagRefusal:
-		m = lease.Refusal{Safe: safe, Ballot: ballot, Promised: r.number(), Held: r.flag(), Life: r.span()}
+		m = lease.Refusal{Safe: safe, Ballot: ballot, Promised: r.number(), Held: r.flag(), Life: r.span(), Void: r.flag()}
+	case tagRetract:
+		m = lease.Retract{Safe: safe, Ballot: ballot}
 	case tagCommit:
 		m = lease.Commit{Safe: safe, Ballot: ballot, State: r.state(), Life: r.span()}
 	default:

@@ -26,14 +26,15 @@ func messages() []lease.Message {
 	report := lease.Report{Accepted: ballot, State: state, Expired: true, Life: time.Nanosecond}
 	return []lease.Message{
 		lease.Query{Safe: "s", Asker: ballot},
-		lease.Answer{Safe: "s", Asker: ballot, Report: report},
+		lease.Answer{Safe: "s", Asker: ballot, Report: report, Promised: 8},
 		lease.Prepare{Safe: "s/\xff", Ballot: ballot},
 		lease.Promise{Safe: "s", Ballot: ballot, Acceptor: 8, Report: report},
 		lease.Propose{Safe: "s", Ballot: ballot, Acceptor: 8, Replaces: lease.Lease{Tenure: ballot, Ballot: lease.Ballot{Counter: 1}}, State: state, Life: time.Hour},
 		lease.Accept{Safe: "s", Ballot: ballot},
-		lease.Refusal{Safe: "s", Ballot: ballot, Promised: 1<<64 - 1, Held: true, Life: time.Second},
+		lease.Refusal{Safe: "s", Ballot: ballot, Promised: 1<<64 - 1, Held: true, Life: time.Second, Void: true},
+		lease.Retract{Safe: "s", Ballot: ballot},
 		lease.Commit{Safe: "s", Ballot: ballot, State: state, Life: time.Minute},
-		lease.Query{}, lease.Answer{}, lease.Prepare{}, lease.Promise{}, lease.Propose{}, lease.Accept{}, lease.Refusal{}, lease.Commit{},
+		lease.Query{}, lease.Answer{}, lease.Prepare{}, lease.Promise{}, lease.Propose{}, lease.Accept{}, lease.Refusal{}, lease.Retract{}, lease.Commit{},
 	}
 }
 
