@@ -1,7 +1,6 @@
 package paxoskv_test
 
 import (
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -41,7 +40,7 @@ func TestMembersOverTCPKeepTheContract(t *testing.T) {
 	var crowd sync.WaitGroup
 	seats := make(chan struct{}, 16)
 	for _, c := range kvtest.Cases() {
-		if !c.Fits(backend) || contended(c.Name) || alone(c.Name) {
+		if !c.Fits(backend) || alone(c.Name) {
 			continue
 		}
 		crowd.Go(func() {
@@ -51,17 +50,6 @@ func TestMembersOverTCPKeepTheContract(t *testing.T) {
 		})
 	}
 	crowd.Wait()
-}
-
-// contended reports whether a case has members contend for one safe without a pause,
-// and wants each of them to get its turn within a time. A duel of proposers promises
-// that to nobody: see docs/leases.md. That whoever wins wins alone is asserted by
-// TestALossyClusterIsLinearizable, and by the exploration of the protocol.
-func contended(name string) bool {
-	return slices.Contains([]string{
-		"one of many creates wins", "one of many swaps at a revision wins", "one of many wins a safe whose record has expired",
-		"an owner and a usurper are never both right", "owners that come and go hold the safe one at a time",
-	}, name)
 }
 
 // alone reports whether a case counts what the whole process does: those are for fake
