@@ -41,9 +41,9 @@
 // 100 ms to MaxTTL, and exact but for the drift; after a write that reached a minority
 // a record may live longer by up to [Store.Lifetime]'s difference.
 //
-// When the proposer of a write vanishes on the way, what a minority has accepted stays
-// in the way there for its TTL at most: an acceptor gives up a live lease for nobody
-// but its owner. After a create or a refresh that matters only if another member is
+// A write that a majority refused is taken back from the others. When its proposer
+// vanishes on the way, what a minority has accepted stays in the way there for its TTL
+// at most: an acceptor gives up a live lease for nobody but its owner. After a create or a refresh that matters only if another member is
 // gone too; after a hand-over or a delete nobody may be able to read or to write the
 // safe for so long.
 //
