@@ -96,6 +96,8 @@ func TestTheDoctorKnowsWhatAPostgreSQLPromises(t *testing.T) {
 	p.do("ALTER DATABASE " + name + " SET synchronous_commit = local")
 	require.Equal(t, "WARN 1, and no commit waits for them", newPatient(t, url).ails()["standbys"], "they need not")
 	p.do("ALTER DATABASE " + name + " RESET synchronous_commit")
+	p.do("ALTER SYSTEM RESET synchronous_standby_names") // it ends before the primary
+	p.do("SELECT pg_reload_conf()")
 
 	p.do("ALTER TABLE election DISABLE ROW LEVEL SECURITY, DROP CONSTRAINT election_name_token_key")
 	require.Contains(t, p.ails()["table"], "FAIL sqlkv: ")
