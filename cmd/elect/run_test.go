@@ -93,9 +93,10 @@ func TestRunForwardsSignalsToTheCommandsGroup(t *testing.T) {
 func TestRunAfterSIGTERMWaitsForTheCommandThenFreesTheRecordThenExitsWithItsStatus(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			p := newPlace(t)
 			// Much longer than TTL and grace: a drain takes as long as it takes.
-			e := p.run(`trap 'echo >"$1/told"; sleep 4; echo >"$1/drained"; exit 3' TERM INT; `+stay, "--ttl", "2s", "--grace", "300ms")
+			e := p.run(`trap 'echo >"$1/told"; sleep 9; echo >"$1/drained"; exit 3' TERM INT; `+stay, "--ttl", "6s", "--grace", "300ms")
 			p.pid("child")
 			e.send(t, sig)
 			p.note("told")

@@ -180,6 +180,9 @@ func (r *runner) review(end guard.End, lost error) error {
 	case end.Expired && !told:
 		r.log.Info("COMMAND was stopped", "status", statusOf(end.Status))
 		return errExpired
+	case end.Expired:
+		r.log.Warn("COMMAND was stopped before it had ended: the term did not go on in time", "status", statusOf(end.Status))
+		r.finish(exit{status: statusOf(end.Status)})
 	default:
 		r.log.Info("COMMAND has ended", "status", statusOf(end.Status))
 		r.finish(exit{status: statusOf(end.Status)})
