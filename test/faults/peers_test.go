@@ -98,9 +98,10 @@ func (p part) paxos() (*paxoskv.Store, error) {
 	return paxoskv.New(opts)
 }
 
-// silence is for how long members that were restarted grant nothing.
+// silence is for how long members that were restarted grant nothing. Those that
+// several rows use are not.
 func (s *stage) silence() time.Duration {
-	if s.peers == nil {
+	if s.peers == nil || !s.row.own {
 		return 0
 	}
 	// So long is a TTL that lasts on the fastest clock what it lasts on the slowest,
