@@ -57,7 +57,7 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 	findings = append(findings, trip)
 	if trip.Level == Fail {
 		if store.Paxos != nil {
-			findings = append(findings, paxos(store.Paxos)...)
+			findings = append(findings, paxos(ctx, store.Paxos)...)
 		}
 		return findings
 	}
@@ -71,7 +71,7 @@ func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []Fi
 	case store.SQL != nil:
 		return append(findings, database(ctx, store, ttl)...)
 	case store.Paxos != nil:
-		return append(findings, paxos(store.Paxos)...)
+		return append(findings, paxos(ctx, store.Paxos)...)
 	case store.Dir != "":
 		return append(findings, file(store.Dir)...)
 	}

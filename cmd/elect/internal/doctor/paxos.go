@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -10,8 +11,8 @@ import (
 
 // paxos says how the cluster is, as the command that asks it sees it. That is a client:
 // what a member keeps to itself is told by the URL, and by the member's own log.
-func paxos(store *paxoskv.Store) []Finding {
-	st := store.Status()
+func paxos(ctx context.Context, store *paxoskv.Store) []Finding {
+	st := settled(ctx, store)
 	return []Finding{
 		quorum(st),
 		reachable(st),
@@ -28,6 +29,26 @@ func paxos(store *paxoskv.Store) []Finding {
 			OK, "tokens", "grow as long as a majority runs on or keeps a dir; which members do is not seen from here",
 			"if a majority is restarted at once without one, tokens go on from the wall clock", "see that each member's URL has a dir of its own, on a disk",
 		},
+	}
+}
+
+// settled returns how the cluster is once all members are reached, or two rounds later:
+// a majority answers what was asked before the last one is connected.
+func settled(ctx context.Context, store *paxoskv.Store) paxoskv.Status {
+	ctx, cancel := context.WithTimeout(ctx, 2*store.Status().Round)
+	defer cancel()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		st := store.Status()
+		if st.Connected() == len(st.Members) {
+			return st
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return st
+		}
 	}
 }
 
