@@ -344,7 +344,9 @@ func TestARequestSaysWhyItIsNotHeeded(t *testing.T) {
 
 		plain, err := b.candidate(store, "a", func(o *election.Options) { o.Requests = true }).Campaign(t.Context())
 		require.NoError(t, err)
-		require.ErrorContains(t, election.RequestTransfer(t.Context(), store, b.name, "b"), "without a succession")
+		err = election.RequestTransfer(t.Context(), store, b.name, "b")
+		require.ErrorContains(t, err, "without a succession")
+		require.NotErrorIs(t, err, election.ErrNoHeir)
 		require.NoError(t, election.RequestTransfer(t.Context(), store, b.name, "a"), "it leads already")
 		require.NoError(t, plain.Err())
 

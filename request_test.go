@@ -90,3 +90,54 @@ func TestAnAskerTakesNobodyElsesRequestBack(t *testing.T) {
 		require.NoError(t, p.leader.Err())
 	})
 }
+
+// An empty safe is what a transfer may come to in between, and no end of it.
+func TestATransferThatWasAskedForIsDoneWhenTheRightOneLeads(t *testing.T) {
+	for name, c := range map[string]struct {
+		next func(b *ballot, store *memkv.Store)
+		says string
+	}{
+		"the right one": {func(b *ballot, store *memkv.Store) { b.occupy(store, "b/1") }, ""},
+		"another":       {func(b *ballot, store *memkv.Store) { b.occupy(store, "c/1") }, `it is "c" that leads now`},
+		"a lock":        {func(b *ballot, store *memkv.Store) { store.Put(b.name, "b/1") }, "a lock that this library did not write"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, b := memkv.New(), newBallot(t)
+				term, err := b.candidate(store, "a").Campaign(t.Context())
+				require.NoError(t, err)
+				asked := make(chan error, 1)
+				go func() { asked <- election.RequestTransfer(t.Context(), store, b.name, "b") }()
+				time.Sleep(time.Second)
+				require.NoError(t, term.Resign(t.Context()))
+				time.Sleep(time.Second)
+				require.Empty(t, asked, "nobody leads yet")
+				c.next(b, store)
+				if err := <-asked; c.says == "" {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, c.says)
+				}
+			})
+		})
+	}
+}
+
+func TestALeaderThatWasAskedToHasResignedWhenTheSafeIsEmpty(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		term, err := b.candidate(store, "a").Campaign(t.Context())
+		require.NoError(t, err)
+		time.AfterFunc(time.Second, func() { _ = term.Resign(t.Context()) })
+		began := time.Now()
+		require.NoError(t, election.RequestResign(t.Context(), store, b.name))
+		require.Equal(t, time.Second, time.Since(began))
+	})
+}
+
+// occupy puts somebody else's record into the vacant safe.
+func (b *ballot) occupy(store kv.Store, signature string) {
+	b.t.Helper()
+	_, err := store.Create(b.t.Context(), b.name, kv.Record{Signature: signature, TTL: time.Hour})
+	require.NoError(b.t, err)
+}

@@ -12,9 +12,10 @@ import (
 	"github.com/electkv/election/internal/sim"
 )
 
-// A failure repeats: in two runs of one schedule the same happens at the same
-// nanoseconds. What a candidate's goroutines do within one is in no order: in
-// a few of these schedules, as a rule, a select finds two things ready and picks one.
+// A failure repeats as a rule: in two runs of one schedule the same happens at the same
+// nanoseconds. What a candidate's goroutines do within one is in no order, which Go
+// gives nobody to decide: in one to three of these schedules goroutines wake together
+// after a pause, or a select finds two things ready, and the histories part there.
 func TestASimulatedScheduleRepeatsItsHistory(t *testing.T) {
 	const schedules, most = 40, 6
 	draw := rapid.Custom(drawSchedule)

@@ -46,3 +46,20 @@ func TestALeaderGoesForWhicheverReasonComesFirst(t *testing.T) {
 		})
 	}
 }
+
+// What an heir publishes meanwhile does not make it an heir anew.
+func TestAnHeirStandsWithoutABreakWhateverItPublishes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		b.run(b.candidate(store, "a", byRank(0)), "a")
+		time.Sleep(ttl)
+		b.run(b.candidate(store, "b", byRank(1)), "b")
+		began := time.Now()
+		for b.leaders() == "a" && time.Since(began) < 10*ttl {
+			_ = b.last().SetHeirs(t.Context(), "x", time.Since(began).String()) // which the heir tells the others
+			time.Sleep(ttl / 2)
+		}
+		require.Equal(t, "a b", b.leaders())
+		require.Less(t, time.Since(began), 4*ttl, "Stability is three")
+	})
+}

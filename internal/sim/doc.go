@@ -3,9 +3,14 @@
 // as a [Schedule] says.
 //
 // The world runs in a testing/synctest bubble, whose time is the true time. What
-// candidates and the store read are clocks of their own ([Clock]). Nothing is
-// left to chance but what the schedule's seed decides, and no two things happen
-// at the same nanosecond by design: the same schedule makes the same history.
+// candidates and the store read are clocks of their own ([Clock]). All that the world
+// does follows from the schedule and its seed, and no two things happen at the same
+// nanosecond by design. So the same schedule makes the same history, but for what Go
+// decides within one nanosecond: in which order goroutines of one process go on that
+// wake together (from a pause, say, or told by two watches), and which of two channels a
+// select takes if both are ready. Without a succession a history differs from the last
+// one in about one schedule of twenty, with one in about one of five. So a failure
+// is written down with its whole history, and may take a few runs to come again.
 //
 // The store holds a line of records, of which the first is what the safe holds. A
 // schedule says whether candidates can join it; old clients wait there with them,
