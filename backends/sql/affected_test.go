@@ -55,4 +55,13 @@ func TestASessionThatNeverCommitsIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "autocommit")
 	_, err = store.Get(within(t, patience), named())
 	require.ErrorContains(t, err, "autocommit")
+
+	// Nor is a row written to that is there already.
+	name, rec := held(t, p.store(t))
+	p.refusesAll(t, store, name, rec)
+	_, err = store.Swap(within(t, patience), name, rec, signed("v"))
+	undecided(t, err, "swap")
+	require.NoError(t, p.store(t).Delete(within(t, patience), name, rec))
+	_, err = store.Create(within(t, patience), name, signed("v"))
+	undecided(t, err, "create")
 }

@@ -1,6 +1,7 @@
 package sqlkv_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -96,6 +97,9 @@ func TestWhatAHandHasWrittenIsSomebodysLock(t *testing.T) {
 				require.Equal(t, rec.Value, got.Value)
 				_, err = store.Create(within(t, patience), name, signed("v"))
 				require.ErrorIs(t, err, kv.ErrHeld, change)
+				if strings.HasPrefix(change, "ttl = 0") || strings.HasPrefix(change, "ttl = -") {
+					p.leftAlone(t, store, name, rec)
+				}
 				again, err := store.Get(within(t, patience), name)
 				require.NoError(t, err)
 				require.Equal(t, got, again, "it is left alone, and looks the same")
@@ -112,6 +116,18 @@ func TestWhatAHandHasWrittenIsSomebodysLock(t *testing.T) {
 			require.Greater(t, next.Token, rec.Token)
 		})
 	})
+}
+
+// leftAlone requires that not even who once owned the record changes it now.
+func (p *place) leftAlone(t testing.TB, store kv.Store, name string, rec kv.Record) {
+	t.Helper()
+	_, err := store.Refresh(within(t, patience), name, rec)
+	require.ErrorIs(t, err, kv.ErrStale)
+	for _, next := range []kv.Record{rec, signed("the heir")} {
+		_, err = store.Swap(within(t, patience), name, rec, next)
+		require.ErrorIs(t, err, kv.ErrStale)
+	}
+	require.ErrorIs(t, store.Delete(within(t, patience), name, rec), kv.ErrStale)
 }
 
 // TestObserversLookInTimeForRefreshes has them look so rarely, by their options, that

@@ -52,7 +52,7 @@ const (
 	// columns are what a row consists of: see row.
 	columns = `signature, value, note, token, revision, ttl, expires IS NOT NULL, {left}`
 
-	owned = `name = :name AND signature = :signature AND token = :token AND {alive}`
+	owned = `name = :name AND signature = :signature AND token = :token AND ttl > 0 AND {alive}`
 )
 
 // A judge says by what a record lives.
@@ -70,7 +70,7 @@ func (j judge) words() []string {
 		return []string{"{renew}", "", "{at}", ""}
 	}
 	return []string{
-		"{alive}", "expires IS NULL AND ttl > 0",
+		"{alive}", "expires IS NULL",
 		"{expired}", "1 = 0",
 		"{lives}", "expires = NULL",
 		"{renew}", "ttl = {ttl}, ",
