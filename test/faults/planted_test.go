@@ -71,6 +71,7 @@ func planted() []row {
 			play: func(s *stage) {
 				first := s.alive()
 				s.tell(s.others(first.Who)[0], "fault create dropreply 1")
+				s.pass(s.ttl / 5) // it has to hear that before it creates
 				s.due(first.Who, s.release()+s.ttl/3, "its end")
 				s.tell(first.Who, "close")
 				s.leader(first.Who)

@@ -17,6 +17,7 @@ func replyRows() []row {
 				next := s.others(first.Who)[0]
 				s.fault("the answer to the next create is lost")
 				s.tell(next, "fault create dropreply 1")
+				s.pass(s.ttl / 5) // it has to hear that before it creates
 				// The candidate waits for the answer as long as a request may take, and
 				// then finds its own record.
 				s.due(first.Who, s.release()+s.ttl/3, "its end")
