@@ -47,13 +47,14 @@ func TestRunAtATerminalLetsTheCommandRead(t *testing.T) {
 
 func TestRunAtATerminalCannotBeSuspendedAndCtrlCEndsTheCommand(t *testing.T) {
 	p := newPlace(t)
-	// One process: a child that is stopped between vfork and exec would hold up the
-	// shell, of which nobody is told then.
-	e, keys := p.runAtTerminal(`echo $$ >"$1/child"; exec sleep 60`)
+	// It starts nothing when keys are typed: a child that is stopped between vfork and
+	// exec would hold up the shell, of which nobody is told then.
+	e, keys := p.runAtTerminal(`trap 'echo yes >"$1/continued"' CONT; sleep 60 & echo $$ >"$1/child"; wait; wait`)
 	child := p.pid("child")
 	_, err := keys.WriteString("\x1a") // Ctrl-Z
 	require.NoError(t, err)
-	_, err = keys.WriteString("\x03") // Ctrl-C: a suspended command would not hear it
+	require.Equal(t, "yes", p.note("continued"))
+	_, err = keys.WriteString("\x03") // Ctrl-C
 	require.NoError(t, err)
 	require.Equal(t, 130, e.status(t))
 	require.False(t, alive(child))
