@@ -121,16 +121,16 @@
 // which several servers take writes (Galera, a group with several primaries), let all
 // use the same one: a guard holds its row there alone, and each judges by its own clock.
 //
-// The table is made by [Migrate], or by hand by [Migration]. Migrate also refuses a
-// table that was made otherwise and has not what the statements rest on: a unique index
-// of the name alone, without which a claim finds nothing in its way; for a guard, in
-// PostgreSQL a unique index with the token, in MySQL an engine with transactions. After
-// that a role needs SELECT, INSERT and UPDATE on it. In MySQL, READ COMMITTED for the caller's own
-// guarded transactions saves it gap locks. For SQLite, journal_mode=WAL lets readers
-// pass writers; a process that is stopped in a write of its own holds up all. How long
-// a lock is waited for is the data source's busy_timeout, which the driver heeds to the
-// end before its version 1.61, whatever the context: keep it well under a third of the
-// TTL. The statement goes again by itself, so it may be nothing, too.
+// The table is made by [Migrate], or by hand by [Migration]. Migrate also refuses a table
+// that was made otherwise and has not what the statements rest on: a unique index of the
+// name alone, without which a claim finds nothing in its way; for a guard, in PostgreSQL a
+// unique index with the token, in MySQL an engine with transactions. After that a role
+// needs SELECT, INSERT and UPDATE on it. In MySQL, READ COMMITTED for the caller's own
+// guarded transactions saves it gap locks. For SQLite, journal_mode=WAL lets readers pass
+// writers; a process that is stopped in a write of its own holds up all. How long a lock is
+// waited for is the data source's busy_timeout, which the driver heeds to the end before
+// its version 1.61, whatever the context: keep it well under a third of the TTL. The
+// statement goes again by itself, so it may be nothing, too.
 //
 // # Cost
 //

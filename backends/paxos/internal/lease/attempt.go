@@ -121,8 +121,8 @@ func (o *Operation) count(now time.Duration) Output {
 }
 
 // retract takes back what the attempt has proposed, from those who may hold it, if
-// they are no majority and never will be. A copy with a minority would be a live lease of nobody, and keep
-// that minority from granting any other one.
+// they are no majority and never will be. A copy with a minority would be a live lease
+// of nobody, and keep that minority from granting any other one.
 func (o *Operation) retract() []Envelope {
 	var out Output
 	for _, v := range o.voices {
