@@ -99,7 +99,7 @@ func New(config Config) (*Node, error) {
 
 // newPeer returns one that is not connected.
 func (n *Node) newPeer(id lease.MemberID) *peer {
-	return &peer{id: id, queue: newQueue(n.ours.terms.Round), trouble: errors.New("it has not called yet")}
+	return &peer{id: id, queue: newQueue(n.ours.terms.Round), trouble: errors.New("it has not called yet: does it run, with this member in its list?")}
 }
 
 func (n *Node) check() error {
