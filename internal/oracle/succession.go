@@ -11,6 +11,9 @@ import (
 // HandedOver is the rule that a leader that gives up while there is an heir hands
 // the safe over: it is the heir's next, at once, and nobody finds it vacant in
 // between. It needs a store that notes who has the safe.
+//
+// A leader whose term ends at the moment when it calls its heir, to yield to it, has
+// taken that one's place: there is no heir then, until somebody stands again.
 func HandedOver(e Evidence) Finding {
 	f := Finding{Promise: "handed over without a gap"}
 	holds, n := e.Of("", history.Holds), 0
@@ -19,6 +22,8 @@ func HandedOver(e Evidence) Finding {
 		switch {
 		case i < 0:
 			return f.broken("%s was to hand over under token %d, which never had the safe", passes.Who, passes.Token)
+		case i+1 < len(holds) && e.called(passes, holds[i+1].At):
+			continue
 		case i+1 == len(holds) || holds[i+1].At > passes.At+passes.Within+e.Slack:
 			return f.broken("%s (token %d) did not hand over to %s within %s", passes.Who, passes.Token, passes.Value, seconds(passes.Within+e.Slack))
 		case holds[i+1].Token == 0:
@@ -32,6 +37,14 @@ func HandedOver(e Evidence) Finding {
 		return f.silent("nobody gave up while there was an heir")
 	}
 	return f.kept(n, "%d times", n)
+}
+
+// called reports whether a leader's call for an heir arrived between the end of its
+// term and the moment when it gave up the safe.
+func (e Evidence) called(passes history.Event, gaveUp time.Duration) bool {
+	return slices.ContainsFunc(e.Whole.Of(passes.Who, history.Holds), func(ev history.Event) bool {
+		return ev.Safe == history.Heir && passes.At <= ev.At && ev.At < gaveUp
+	})
 }
 
 // TransferDone is the rule that a leader that was told to hand over leads on if that

@@ -167,6 +167,19 @@ func TestARuleFindsWhatIsBrokenInASuccession(t *testing.T) {
 	}
 }
 
+// Before the safe is given up, the call has displaced the heir; after it, the leader
+// that was may have become the heir.
+func TestALeaderThatWasCallingItsHeirHasNobodyToHandOverTo(t *testing.T) {
+	for _, c := range []struct {
+		called  int
+		verdict oracle.Verdict
+	}{{8900, oracle.Broken}, {8950, oracle.Silent}, {8999, oracle.Broken}} {
+		h := succeeded(9000, history.Holds, at(8999, "", history.Holds), at(9000, "d", history.Holds, token(6)))
+		h.Events = append(h.Events, at(c.called, "a", history.Holds, safe(history.Heir), token(5)))
+		require.Equal(t, c.verdict, oracle.Judge(h, oracle.HandedOver)[0].Verdict, c.called)
+	}
+}
+
 func TestAShareIsOfTermsUpToThenOnly(t *testing.T) {
 	h := history.History{Events: []history.Event{
 		at(0, "a", history.Elected, token(1), until(1000)),
