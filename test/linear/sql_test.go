@@ -35,7 +35,7 @@ func dialSQL(t testing.TB, dialect sqlkv.Dialect, addr, database string) *sql.DB
 	}
 	db, err := sql.Open(driver, source)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	t.Cleanup(func() { _ = db.Close() }) // some of its connections are to a server that was killed
 	return db
 }
 
