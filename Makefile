@@ -104,7 +104,7 @@ endif
 
 .PHONY: proof
 proof: export ELECTION_RESULTS := $(CURDIR)/dist/results
-proof: ## all the evidence there is, and docs/reliability.md from it (Linux, root; about an hour)
+proof: ## all the evidence there is, and docs/reliability.md from it (Linux, root; an hour and a half)
 	rm -rf '$(CURDIR)/dist/results'
 	$(GO) run ./test/report -begin
 	@failed=; \
