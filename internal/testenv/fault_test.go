@@ -29,7 +29,7 @@ func TestResetHitsConnectionsThatExistAndNewOnesUntilHealed(t *testing.T) {
 
 	p.Reset()
 	requireReset(t, old)
-	requireReset(t, dial(t, p.Addr()))
+	requireNewReset(t, p.Addr())
 
 	p.Heal()
 	requireEcho(t, dial(t, p.Addr()))
@@ -274,6 +274,19 @@ func requireReset(t *testing.T, conn net.Conn) {
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
 	_, err := conn.Read(make([]byte, 1))
 	require.ErrorIs(t, err, syscall.ECONNRESET)
+}
+
+// requireNewReset wants a new connection to be reset, be it that fast that the dialing
+// tells of it.
+func requireNewReset(t *testing.T, addr string) {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
+	if err != nil {
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+		return
+	}
+	defer conn.Close()
+	requireReset(t, conn)
 }
 
 func requireEnd(t *testing.T, conn net.Conn) {
