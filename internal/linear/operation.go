@@ -80,6 +80,7 @@ type Record struct {
 	Revision  uint64        `json:"revision,omitempty"`
 	TTL       time.Duration `json:"ttl_ns,omitempty"`
 	Lease     string        `json:"lease,omitempty"`
+	Lasting   bool          `json:"lasting,omitempty"`
 	Foreign   bool          `json:"foreign,omitempty"`
 	Permanent bool          `json:"permanent,omitempty"`
 }

@@ -69,8 +69,13 @@ type vacant struct{ Register }
 
 func (vacant) Get(context.Context, string) (kv.Record, error) { return kv.Record{}, kv.ErrVacant }
 
-func (vacant) Watch(context.Context, string) iter.Seq2[kv.Record, error] {
-	return func(yield func(kv.Record, error) bool) { yield(kv.Record{}, kv.ErrVacant) }
+func (vacant) Watch(ctx context.Context, _ string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		if yield(kv.Record{}, kv.ErrVacant) {
+			<-ctx.Done()
+			yield(kv.Record{}, ctx.Err())
+		}
+	}
 }
 
 func TestWhatIsGoneIsForgotten(t *testing.T) {

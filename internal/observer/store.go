@@ -59,6 +59,9 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	if err := s.check(name, rec); err != nil {
 		return kv.Record{}, err
 	}
+	if rec.Lasting {
+		return kv.Record{}, fmt.Errorf("%q: observers judge expiry, and to one that has not watched a record it is not over: use a store that judges by itself: %w", name, kv.ErrInvalid)
+	}
 	old, left := s.memory.recall(name)
 	if left > 0 {
 		old = kv.Record{}

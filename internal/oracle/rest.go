@@ -4,8 +4,8 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// NothingLeft is the rule that whoever has returned has left nothing running, and
-// no place in line.
+// NothingLeft is the rule that a candidate that has returned has left nothing running,
+// no place in line, and no record that keeps others out.
 func NothingLeft(e Evidence) Finding {
 	f := Finding{Promise: "nothing is left running"}
 	n := 0

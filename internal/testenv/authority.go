@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"math/big"
 	"net"
 	"os"
@@ -35,6 +36,7 @@ func NewAuthority(t testing.TB) *Authority {
 		IsCA:                  true,
 		BasicConstraintsValid: true,
 		KeyUsage:              x509.KeyUsageCertSign,
+		NotAfter:              time.Now().AddDate(10, 0, 0),
 	}, nil, &a.key.PublicKey)
 	cert, err := x509.ParseCertificate(der)
 	a.must(err)
@@ -55,6 +57,14 @@ func (a *Authority) ServerOnly(hosts ...string) tls.Certificate {
 	a.t.Helper()
 	key, template := a.newKey(), forHosts(hosts)
 	template.ExtKeyUsage = template.ExtKeyUsage[:1]
+	return tls.Certificate{Certificate: [][]byte{a.sign(template, a.cert, &key.PublicKey)}, PrivateKey: key}
+}
+
+// Until returns a certificate that is good until then.
+func (a *Authority) Until(end time.Time, hosts ...string) tls.Certificate {
+	a.t.Helper()
+	key, template := a.newKey(), forHosts(hosts)
+	template.NotAfter = end
 	return tls.Certificate{Certificate: [][]byte{a.sign(template, a.cert, &key.PublicKey)}, PrivateKey: key}
 }
 
@@ -86,6 +96,24 @@ func (a *Authority) Files(hosts ...string) (cert, key, ca string) {
 		return path
 	}
 	return write("cert.pem", "CERTIFICATE", pair.Certificate[0]), write("key.pem", "PRIVATE KEY", der), write("ca.pem", "CERTIFICATE", a.cert.Raw)
+}
+
+// ReadConfig returns the settings of which [Authority.Files] wrote the files, for the
+// process that is told their paths.
+func ReadConfig(cert, key, ca string) (*tls.Config, error) {
+	pair, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(ca)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("%s has no certificate", ca)
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool}, nil
 }
 
 // FreeAddr returns an address, host:port, of the loopback interface at which a server
@@ -124,7 +152,10 @@ func (a *Authority) sign(template, parent *x509.Certificate, key *ecdsa.PublicKe
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	a.must(err)
 	template.SerialNumber = serial
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(24*time.Hour)
+	template.NotBefore = time.Now().Add(-time.Hour)
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(24 * time.Hour)
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key, a.key)
 	a.must(err)
 	return der

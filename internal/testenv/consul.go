@@ -92,11 +92,30 @@ func consulSettings(i int, s *Server, join []string) setting {
 	}
 }
 
-// consulHealthy succeeds once the server has a leader and answers a consistent
-// read.
-func consulHealthy(ctx context.Context, addr string) error {
+// consulLed succeeds once the server has a leader and answers a consistent read.
+func consulLed(ctx context.Context, addr string) error {
 	var sessions []any
 	return getJSON(ctx, "http://"+addr+"/v1/session/list?consistent", &sessions)
+}
+
+// consulHealthy succeeds once the server has a leader that has registered it: before
+// that it can make no sessions.
+func consulHealthy(ctx context.Context, addr string) error {
+	if err := consulLed(ctx, addr); err != nil {
+		return err
+	}
+	var self struct{ Config struct{ NodeName string } }
+	if err := getJSON(ctx, "http://"+addr+"/v1/agent/self", &self); err != nil {
+		return err
+	}
+	var node *struct{}
+	if err := getJSON(ctx, "http://"+addr+"/v1/catalog/node/"+self.Config.NodeName+"?consistent", &node); err != nil {
+		return err
+	}
+	if node == nil {
+		return fmt.Errorf("the leader has not registered %q yet", self.Config.NodeName)
+	}
+	return nil
 }
 
 // consulView asks a server whom it takes for the leader. Servers go by the

@@ -80,7 +80,7 @@ func StartConsulWithACL(t testing.TB, settings ...map[string]any) *Server {
 // consulManages succeeds once the server has a leader that knows the management
 // token.
 func consulManages(ctx context.Context, addr string) error {
-	if err := consulHealthy(ctx, addr); err != nil {
+	if err := consulLed(ctx, addr); err != nil {
 		return err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/v1/acl/token/self", nil)

@@ -30,6 +30,10 @@ func TestFullDiskTakesNothingUntilItIsFreed(t *testing.T) {
 	d.Fill()
 	d.Fill()
 	require.ErrorIs(t, os.WriteFile(file+"2", make([]byte, 1<<16), 0o600), syscall.ENOSPC)
+	// A process that another test is starting has the file open until it runs.
+	held, err := os.Open(filepath.Join(d.Path(), ".filling"))
+	require.NoError(t, err)
+	defer held.Close()
 	d.Free()
 	require.NoError(t, os.WriteFile(file+"2", make([]byte, 1<<16), 0o600))
 }
