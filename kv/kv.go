@@ -67,6 +67,13 @@ type Record struct {
 	// may share a lease.
 	Lease string
 
+	// Lasting asks Create for a record that fades by its TTL alone. It lives for its
+	// TTL whatever becomes of the process that wrote it, and after Lifetime.Max it is
+	// over for everybody, those who look for the first time included: nobody refreshes
+	// it, and nobody may have watched it. It is never set in a record that a store
+	// returns.
+	Lasting bool
+
 	// Foreign is set if this library did not write the record, or wrote it in a
 	// version from the future. It is somebody's lock.
 	Foreign bool
@@ -141,11 +148,12 @@ var (
 //   - No error contains credentials.
 type Store interface {
 	// Create puts a record into a vacant safe. Of rec it uses the Signature,
-	// Value, Note and TTL. It returns the record as it stands, with a token larger
+	// Value, Note and TTL, and Lasting. It returns the record as it stands, with a token larger
 	// than that of every earlier record of the safe.
 	//
 	// It returns ErrHeld if a live record is there (the caller's own too), and
-	// ErrInvalid if name, value or TTL are not to be had in this store.
+	// ErrInvalid if name, value or TTL are not to be had in this store, or if its
+	// records cannot be Lasting.
 	Create(ctx context.Context, name string, rec Record) (Record, error)
 
 	// Swap replaces old by next if the safe still holds old at old.Revision.

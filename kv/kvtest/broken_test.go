@@ -34,7 +34,7 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		useless[c.Name] = true
 	}
-	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches) {
+	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches) {
 		t.Run(b.sentence, func(t *testing.T) {
 			noticed := map[string]string{}
 			for _, c := range kvtest.Cases() {
@@ -80,6 +80,11 @@ func (b breach) backend() kvtest.Backend {
 		return store
 	}
 	backend.Requests = b.requests
+	backend.Quit = func(_ testing.TB, s kv.Store) {
+		if p, ok := s.(*process); ok {
+			p.quit()
+		}
+	}
 	return backend
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math"
 	"runtime"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -140,6 +142,21 @@ var watchBreaches = []breach{
 		},
 	},
 	{
+		sentence: "a watch keeps all states for a slow reader",
+		noticed:  "a slow reader is told the newest state, not each",
+		open:     func(good *memkv.Store) kv.Store { return backlogged(good, math.MaxInt) },
+	},
+	{
+		sentence: "a watch keeps some states for a slow reader, and the newest waits behind them",
+		noticed:  "a slow reader is told the newest state, not each",
+		open:     func(good *memkv.Store) kv.Store { return backlogged(good, 16) },
+	},
+	{
+		sentence: "a watch has no room for what comes while its reader is busy",
+		noticed:  "a slow reader is told the newest state, not each",
+		open:     func(good *memkv.Store) kv.Store { return backlogged(good, 0) },
+	},
+	{
 		sentence: "a watch goes back",
 		noticed:  "a watch never goes back",
 		open: func(good *memkv.Store) kv.Store {
@@ -247,6 +264,57 @@ func polling(good *memkv.Store, pause time.Duration, each bool) kv.Store {
 				select {
 				case <-ctx.Done():
 				case <-time.After(pause):
+				}
+			}
+		}
+	}}
+}
+
+// backlogged watches as the good store does, and puts what it sees into a queue of
+// that size at most, the newest into its last place. With no room, what comes while
+// the reader is busy is lost.
+func backlogged(good *memkv.Store, room int) kv.Store {
+	type sighting struct {
+		rec kv.Record
+		err error
+	}
+	return &broken{Store: good, watch: func(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+		return func(yield func(kv.Record, error) bool) {
+			ctx, cancel := context.WithCancel(ctx)
+			var (
+				mu      sync.Mutex
+				queue   []sighting
+				reading bool // the reader waits for something
+				more    = sync.NewCond(&mu)
+				over    sync.WaitGroup
+			)
+			defer over.Wait()
+			defer cancel()
+			over.Go(func() {
+				for rec, err := range good.Watch(ctx, name) {
+					mu.Lock()
+					switch last := err != nil && !errors.Is(err, kv.ErrVacant); {
+					case last, reading, len(queue) < room:
+						queue = append(queue, sighting{rec, err})
+						reading = false
+					case room > 0:
+						queue[len(queue)-1] = sighting{rec, err}
+					}
+					more.Signal()
+					mu.Unlock()
+				}
+			})
+			for {
+				mu.Lock()
+				for len(queue) == 0 {
+					reading = true
+					more.Wait()
+				}
+				next := queue[0]
+				queue = queue[1:]
+				mu.Unlock()
+				if !yield(next.rec, next.err) || next.err != nil && !errors.Is(next.err, kv.ErrVacant) {
+					return
 				}
 			}
 		}

@@ -26,7 +26,7 @@ var createCases = []Case{
 	},
 	{
 		Name:   "create uses signature, value, note and TTL alone",
-		Clause: "Of rec, Create uses the Signature, Value, Note and TTL.",
+		Clause: "Of rec, Create uses the Signature, Value, Note and TTL, and Lasting.",
 		check:  createUsesSignatureValueNoteAndTTLAlone,
 	},
 	{

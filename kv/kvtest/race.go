@@ -105,8 +105,9 @@ func oneOfManyWinsASafeWhoseRecordHasExpired(t *trial) {
 	t.disowned(t.s, name, old)
 }
 
-// The owner refreshes and publishes almost without pause, and once more after the
-// usurper's swap has returned: what begins then must fail.
+// The owner refreshes and publishes, at first almost without pause, and once more after
+// the usurper's swap has returned: what begins then must fail. Its pauses grow, or the
+// usurper of a slow store would never come between two publications.
 func anOwnerAndAUsurperAreNeverBothRight(t *trial) {
 	for range 5 {
 		name, rec := t.held()
@@ -114,7 +115,9 @@ func anOwnerAndAUsurperAreNeverBothRight(t *trial) {
 		var late atomic.Int32
 		var owner sync.WaitGroup
 		owner.Go(func() {
-			for after := false; !after; time.Sleep(t.ttl / 10000) {
+			after := false
+			for turn := 0; !after; turn++ {
+				time.Sleep(t.ttl / 10000 << min(turn/16, 10))
 				after = usurped.Load()
 				mine, err := t.s.Refresh(t.ctx, name, rec)
 				if err != nil {

@@ -35,6 +35,10 @@ type Backend struct {
 	// safes have no lines; cases that need them are then skipped.
 	Line func(t testing.TB, name, value string)
 
+	// Quit does to a store from Open what the end of its process would. It is nil if
+	// nothing in the store depends on the processes that use it.
+	Quit func(t testing.TB, s kv.Store)
+
 	// Requests returns how many requests all clients from Open together have
 	// sent to the store so far. It is nil if a store has no requests to count;
 	// the cost of a watch is then judged by what it yields alone.
@@ -73,7 +77,7 @@ func Cases() []Case {
 		expiryCases, lifetimeCases, invalidCases,
 		nameCases, valueCases, signatureCases, foreignCases,
 		watchCases, watchEndCases, watchCrowdCases, watchCostCases,
-		contextCases, raceCases, queueCases,
+		contextCases, raceCases, queueCases, lastingCases,
 	)
 }
 
