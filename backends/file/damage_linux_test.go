@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -47,9 +46,12 @@ func bootID(t testing.TB) string {
 
 const otherBoot = "00000000-0000-4000-8000-000000000000"
 
-func TestARestartOfTheHostVacatesEverySafe(t *testing.T) {
+// Nobody can tell a restart of the host from a container with a boot id of its own, by
+// the page alone; unless the crash has torn it.
+func TestARecordOfAnotherBootLivesForItsTTLFromTheFirstLook(t *testing.T) {
+	const ttl = time.Second
 	for name, after := range map[string]func(s *filekv.Store, rec kv.Record) error{
-		"the life file is there": func(s *filekv.Store, rec kv.Record) error {
+		"the life file is not locked": func(s *filekv.Store, rec kv.Record) error {
 			path := s.LifeFile(rec)
 			if err := os.Remove(path); err != nil { // the one that is locked
 				return err
@@ -59,27 +61,42 @@ func TestARestartOfTheHostVacatesEverySafe(t *testing.T) {
 		"the life file is gone": func(s *filekv.Store, rec kv.Record) error {
 			return os.Remove(s.LifeFile(rec))
 		},
-		"the page is torn": func(s *filekv.Store, rec kv.Record) error {
-			if err := os.Remove(s.LifeFile(rec)); err != nil {
-				return err
-			}
-			path := lastPage(t, s, "n")
-			info, err := os.Stat(path)
-			if err != nil {
-				return err
-			}
-			return os.Truncate(path, info.Size()/2+20)
-		},
-		"the page is empty": func(s *filekv.Store, _ kv.Record) error {
-			return os.Truncate(lastPage(t, s, "n"), 0)
-		},
+		"the life file is locked": func(*filekv.Store, kv.Record) error { return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir())
+			rec, err := s.Create(t.Context(), "n", signed(ttl))
+			require.NoError(t, err)
+			edit(t, s, "n", bootID(t), otherBoot)
+			require.NoError(t, after(s, rec))
+			other := open(t, filepath.Dir(s.Lives()))
+			began := time.Now()
+			_, err = other.Create(t.Context(), "n", signed(ttl))
+			require.ErrorIs(t, err, kv.ErrHeld)
+			require.GreaterOrEqual(t, vacated(t, other, "n", began), ttl)
+			next, err := other.Create(t.Context(), "n", signed(ample))
+			require.NoError(t, err)
+			require.Greater(t, next.Token, rec.Token)
+			_, err = s.Refresh(t.Context(), "n", rec)
+			require.ErrorIs(t, err, kv.ErrStale)
+		})
+	}
+}
+
+func TestAPageThatACrashOfTheHostHasTornIsOfNobody(t *testing.T) {
+	for name, after := range map[string]func(path string, size int64) error{
+		"torn":  func(path string, size int64) error { return os.Truncate(path, size/2+40) },
+		"empty": func(path string, _ int64) error { return os.Truncate(path, 0) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, t.TempDir())
 			rec, err := s.Create(t.Context(), "n", signed(ample))
 			require.NoError(t, err)
 			edit(t, s, "n", bootID(t), otherBoot)
-			require.NoError(t, after(s, rec))
+			require.NoError(t, os.Remove(s.LifeFile(rec)))
+			info, err := os.Stat(lastPage(t, s, "n"))
+			require.NoError(t, err)
+			require.NoError(t, after(lastPage(t, s, "n"), info.Size()))
 			_, err = s.Get(t.Context(), "n")
 			require.ErrorIs(t, err, kv.ErrVacant)
 			_, err = s.Refresh(t.Context(), "n", rec)
@@ -89,25 +106,6 @@ func TestARestartOfTheHostVacatesEverySafe(t *testing.T) {
 			require.Greater(t, next.Token, rec.Token)
 		})
 	}
-}
-
-// Some containers have a boot id of their own. Their deadlines mean nothing to
-// us, but a lock is a lock.
-func TestARecordByAnotherClockIsLiveAsLongAsItsProcess(t *testing.T) {
-	const ttl = 200 * time.Millisecond
-	s := open(t, t.TempDir())
-	holder := start(t, command(t, "inherit", filepath.Dir(s.Lives()), "n", ttl))
-	heir, err := strconv.Atoi(holder.says("inherited by"))
-	require.NoError(t, err)
-	defer syscall.Kill(heir, syscall.SIGKILL)
-	edit(t, s, "n", bootID(t), otherBoot)
-	time.Sleep(2 * ttl)
-	_, err = s.Create(t.Context(), "n", signed(ample))
-	require.ErrorIs(t, err, kv.ErrHeld)
-
-	holder.signal(syscall.SIGKILL)
-	require.NoError(t, syscall.Kill(heir, syscall.SIGKILL))
-	vacated(t, s, "n", time.Now())
 }
 
 func TestARecordWhoseLifeFileWasRemovedLivesByItsDeadline(t *testing.T) {
@@ -238,25 +236,59 @@ func TestNobodyIsKeptOutByAWriterThatIsStuck(t *testing.T) {
 	require.Less(t, time.Since(began), patience)
 }
 
-func TestAStoreThatIsRemovedSaysSo(t *testing.T) {
+// A directory may go with its user's last logout, or by somebody's hand.
+func TestADirectoryThatIsRemovedTakesItsRecordsWithItAndIsMadeAnew(t *testing.T) {
+	for name, remove := range map[string]func(dir string) error{
+		"removed": os.RemoveAll,
+		"moved":   func(dir string) error { return os.Rename(dir, dir+".old") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "store")
+			s, other := open(t, dir), open(t, dir)
+			rec, err := s.Create(t.Context(), "n", signed(ample))
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			states := 0
+			for got, err := range other.Watch(ctx, "n") {
+				if states++; states == 1 {
+					require.NoError(t, err)
+					require.Equal(t, rec, got)
+					require.NoError(t, remove(dir))
+					continue
+				}
+				require.ErrorIs(t, err, kv.ErrVacant)
+				break
+			}
+			_, err = s.Refresh(t.Context(), "n", rec)
+			require.ErrorIs(t, err, kv.ErrStale)
+			require.ErrorIs(t, s.Delete(t.Context(), "n", rec), kv.ErrStale)
+			require.NoDirExists(t, dir, "readers and owners make nothing")
+
+			next, err := other.Create(t.Context(), "n", signed(ample))
+			require.NoError(t, err)
+			require.Greater(t, next.Token, rec.Token)
+			require.FileExists(t, s.LifeFile(next))
+			_, err = s.Create(t.Context(), "n", signed(ample))
+			require.ErrorIs(t, err, kv.ErrHeld)
+			require.NoError(t, other.Delete(t.Context(), "n", next))
+			again, err := s.Create(t.Context(), "n", signed(ample))
+			require.NoError(t, err)
+			require.Greater(t, again.Token, next.Token)
+			require.FileExists(t, s.LifeFile(again), "the life of before has no file any more")
+		})
+	}
+}
+
+func TestAStoreWhoseDirectoryIsRemovedBeginsAnotherLife(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "store")
 	s := open(t, dir)
-	rec, err := s.Create(t.Context(), "n", signed(ample))
+	_, err := s.Create(t.Context(), "n", signed(ample))
 	require.NoError(t, err)
-	var last error
-	for got, err := range s.Watch(t.Context(), "n") {
-		if err == nil {
-			require.Equal(t, rec, got)
-			require.NoError(t, os.RemoveAll(dir))
-		}
-		last = err // a vacancy in between is true
-	}
-	require.ErrorIs(t, last, os.ErrNotExist)
-	_, err = s.Get(t.Context(), "n")
-	require.ErrorIs(t, err, os.ErrNotExist)
-	require.NotErrorIs(t, err, kv.ErrVacant)
-	_, err = s.Create(t.Context(), "n", signed(ample))
-	require.ErrorIs(t, err, os.ErrNotExist)
+	require.NoError(t, os.RemoveAll(dir))
+	rec, err := s.Create(t.Context(), "n", signed(ample)) // before it has noticed
+	require.NoError(t, err)
+	require.FileExists(t, s.LifeFile(rec))
 }
 
 func firstErr(err error, then func() error) error {

@@ -27,13 +27,35 @@
 // record alive, but only up to the deadline. Descriptors are opened
 // close-on-exec, so this takes a program that passes them on by intent.
 //
-// After a restart of the host every record is vacant: no lock has survived.
+// Deadlines can be compared by processes of one boot and one time namespace. A
+// container may have a boot id, or a time namespace, of its own on the same host, so
+// another boot id does not mean that the holder is dead, and neither does a lock that
+// is free: another kernel may hold it. A record by another clock is observed. Whoever
+// has seen it unchanged for its TTL, on its own clock, may take the safe, at exactly
+// the head that it saw. Between containers, and after a restart of the host, a dead
+// holder's record therefore ends one TTL after somebody first looked. A Create that is
+// refused writes down what it saw and since when, so that programs that ask once and
+// end get in as well: the first asks, and one that asks a TTL later on the same clock
+// is not refused. A page that a crash of the host has torn is vacant at once.
 //
-// What breaks it: a directory that several hosts share (New refuses the network
-// file systems that it knows), somebody who removes or edits files by hand, and
-// for tokens a file system that loses what was synced. When a safe's folder is
-// removed its record is gone, which the holder learns at its next refresh; tokens
-// go on from the wall clock, in microseconds.
+// A lasting record (kv.Record.Lasting), which keeps an election closed after its
+// leader has gone, has no holder. It fades at its deadline alone. After a restart of
+// the host, and in a container with a boot id or time namespace of its own, the wall
+// clock tells when that is. If the wall clock is set forward, the record ends that much
+// earlier there. If it is set back, the record lasts that much longer; a record that
+// would then live for more than its TTL and 300 ms is over at once.
+//
+// A process or a virtual machine that is restored from a checkpoint (CRIU, a snapshot)
+// does not know how long it was away: its clocks may go on where they stopped, and it
+// then trusts its record for what was left at the checkpoint, in every store. Until its
+// next refresh fails, only the token stops its writes. Two machines made from one
+// snapshot have one boot id and two clocks: never let them share the directory.
+//
+// What breaks it: a directory that several kernels mount and whose renames are not
+// atomic for all of them (New refuses file systems that are not known to be local),
+// somebody who removes or edits files by hand, and for tokens a file system that loses
+// what was synced. When a safe's folder is removed its record is gone, which the holder
+// learns at its next refresh; tokens go on from the wall clock, in microseconds.
 //
 // A writer looks at the clock just before its rename. If it is stopped between
 // the two, beyond the deadline, its refresh may bring back a record that somebody
@@ -43,15 +65,11 @@
 // System calls on files cannot be cancelled. A context is looked at between
 // them, so a call returns late while the disk hangs.
 //
-// Processes in different time namespaces, or in containers that fake the boot
-// id, cannot compare their clocks. To each other their records live exactly as
-// long as the life file is locked: a stopped holder then keeps the safe until it
-// is killed.
-//
 // # Records
 //
 //	safes/<name>/<number>.<id>   the head of a safe, an empty file: its name is the state
 //	safes/<name>/<id>            the page that the head names
+//	safes/<name>/seen.<hash>     since when a record by another clock is observed
 //	lives/<id>                   the life file of a process, locked while it has records
 //	temps/                       files that are being written
 //
@@ -61,8 +79,9 @@
 // The head stays when the safe is vacant, so numbers are never used twice; the
 // first is the wall clock in microseconds.
 //
-// A page has two lines of JSON: what the file store needs (clock, deadline, life
-// file, name), and the text form of the record (package kv). Lease names the life
+// A page has two lines of JSON: what the file store needs (clock, deadline, TTL, life
+// file, name; of a lasting record also when it fades by the wall clock, and a life that
+// has no file), and the text form of the record (package kv). Lease names the life
 // file and the safe.
 //
 // Names keep lower-case letters, digits, "-", "_" and inner dots; other bytes
@@ -74,9 +93,11 @@
 //
 // # Requirements
 //
-// A local file system with flock(2). New tries it. Who may use the directory may
-// use its records: the files get the permissions of the directory whatever the
-// umask is, so a directory of mode 2770 is shared by its group. New creates a
+// A local file system with flock(2). New tries it, and refuses a kind of file system
+// that it does not know to be local (FUSE, 9p, virtiofs, NFS, SMB and others), unless
+// Options.AnyFileSystem insists. Permission to use the
+// directory is permission to use its records: the files get the permissions of the
+// directory whatever the umask is, so a directory of mode 2770 is shared by its group. New creates a
 // missing directory with mode 0700. Do not share one with the sticky bit among
 // users.
 //
@@ -86,7 +107,12 @@
 // Nothing in the directory may be removed while it is in use; keep it away from
 // cleaners of old files, in /run rather than /tmp. Should a life file be removed
 // all the same, its records live by their deadlines. If the whole directory is
-// removed, processes that use it can elect nobody until one calls New again.
+// removed, or moved away, its records are gone: watches tell within some 250 ms, the
+// next refresh is refused, and the next Create makes the directory anew. Tokens go on
+// from the wall clock.
+//
+// For observers, Options.ReadOnly makes a store that creates nothing and needs no
+// permission to write.
 //
 // On a full disk leadership may change hands at every TTL: the record that goes
 // makes room for the next, and that room is not enough for a refresh.

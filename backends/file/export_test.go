@@ -3,6 +3,9 @@ package filekv
 import (
 	"path/filepath"
 	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/kv"
 )
@@ -11,10 +14,25 @@ import (
 func (s *Store) Folder(name string) string { return s.folderOf(escape(name)).path }
 
 // Temps returns the path of the folder for temporary files.
-func (s *Store) Temps() string { return filepath.Join(s.dir, "temps") }
+func (s *Store) Temps() string { return s.temps() }
 
 // Lives returns the path of the folder of life files.
 func (s *Store) Lives() string { return s.lives() }
+
+// Quit drops the lock of the store's life file, as the kernel does when the process
+// ends.
+func (s *Store) Quit(t testing.TB) {
+	s.lifeMu.Lock()
+	defer s.lifeMu.Unlock()
+	if s.life == nil {
+		return
+	}
+	if s.life.timer != nil {
+		s.life.timer.Stop()
+	}
+	require.NoError(t, s.life.lock.Close())
+	s.life = nil
+}
 
 // LifeFile returns the path of the life file that backs a record.
 func (s *Store) LifeFile(rec kv.Record) string {

@@ -44,7 +44,8 @@ type sheet struct {
 	text   []byte
 	// odd is set if there is something else in place of the folder or page.
 	odd bool
-	// strays are pages that belong to no head, or to one that is about to fail.
+	// strays are pages that belong to no head, or to one that is about to fail, and
+	// sightings of the head.
 	strays []string
 }
 
@@ -103,6 +104,7 @@ func (f folder) read() (sheet, error) {
 func (f folder) sort(files []fs.DirEntry) (sheet, error) {
 	var found sheet
 	modes := make(map[string]fs.FileMode) // of what may be a page
+	var sightings []string
 	for _, file := range files {
 		number, page, ok := parseHead(file.Name())
 		if ok && number > found.number {
@@ -111,14 +113,17 @@ func (f folder) sort(files []fs.DirEntry) (sheet, error) {
 		if isID(file.Name()) {
 			modes[file.Name()] = file.Type()
 		}
+		if isSighting(file.Name()) {
+			sightings = append(sightings, file.Name())
+		}
 	}
-	if found.number == 0 && len(files) > len(modes) {
+	if found.number == 0 && len(files) > len(modes)+len(sightings) {
 		found.odd = true
 		return found, nil
 	}
 	mode, ok := modes[found.page]
 	delete(modes, found.page)
-	found.strays = slices.Collect(maps.Keys(modes))
+	found.strays = append(slices.Collect(maps.Keys(modes)), sightings...)
 	if !ok { // a vacant safe, or its page was removed by hand
 		return found, nil
 	}

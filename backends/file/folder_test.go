@@ -8,8 +8,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
 )
 
 func newFolder(t *testing.T) folder {
@@ -168,6 +171,33 @@ func TestAFolderThatHasLostItsHeadSaysSo(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(f.path, head(found.number, found.page))))
 	require.Zero(t, f.mustRead(t).number)
 	require.ErrorContains(t, f.found(), f.path+" has files but no head")
+}
+
+// A create that was refused writes down what it saw while somebody removes the folder.
+func TestAFolderInWhichOnlySightingsAreLeftIsVacant(t *testing.T) {
+	s, err := New(t.TempDir())
+	require.NoError(t, err)
+	rec, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: time.Minute})
+	require.NoError(t, err)
+	f, err := s.folder("n")
+	require.NoError(t, err)
+	require.NoError(t, os.RemoveAll(f.path))
+	require.NoError(t, os.Mkdir(f.path, 0o700))
+	for _, clock := range []string{"one", "another"} {
+		require.NoError(t, f.note(filepath.Join(f.path, sightingPrefix+clock), rec.Token, time.Second))
+	}
+	_, err = s.Get(t.Context(), "n")
+	require.ErrorIs(t, err, kv.ErrVacant)
+	next, err := s.Create(t.Context(), "n", kv.Record{Signature: "t", TTL: time.Minute})
+	require.NoError(t, err)
+	require.Greater(t, next.Token, rec.Token)
+	require.Empty(t, f.mustRead(t).strays)
+
+	found := f.mustRead(t)
+	require.NoError(t, f.note(filepath.Join(f.path, sightingPrefix+"one"), next.Token, time.Second))
+	require.NoError(t, os.Remove(filepath.Join(f.path, head(found.number, found.page))))
+	require.ErrorContains(t, f.found(), "has files but no head", "a page is not swept away")
+	require.FileExists(t, filepath.Join(f.path, found.page))
 }
 
 func TestAWriterThatChangesItsMindLeavesNothing(t *testing.T) {

@@ -215,6 +215,9 @@ func (e *ear) expect(c state, sighted bool) error {
 	if c.deadline != 0 {
 		next = min(next, c.deadline)
 	}
+	if c.alien && c.ttl != 0 {
+		next = min(next, now+c.left)
+	}
 	e.hub.mu.Lock()
 	defer e.hub.mu.Unlock()
 	e.due, e.life, e.pulse = next, c.page.Life, c.pulse

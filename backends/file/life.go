@@ -44,10 +44,17 @@ func parseLease(lease string) (life, name string, ok bool) {
 	return life, name, ok && isID(life) && filepath.IsLocal(name) && !strings.ContainsAny(name, `/\`)
 }
 
-// pin returns the id of the store's life, which is not given up before unpin.
+// pin returns the id of the store's life, which is not given up before unpin. A life
+// whose file was removed backs nothing, so the store begins another.
 func (s *Store) pin() (id string, err error) {
+	if s.opts.ReadOnly {
+		return "", errReadOnly
+	}
 	s.lifeMu.Lock()
 	defer s.lifeMu.Unlock()
+	if err := s.bury(); err != nil {
+		return "", err
+	}
 	if s.life == nil {
 		s.life, err = s.born()
 		if err != nil {
@@ -56,6 +63,24 @@ func (s *Store) pin() (id string, err error) {
 	}
 	s.life.pins++
 	return s.life.id, nil
+}
+
+// bury gives up a life whose file is gone, unless an operation is at work on it. Its
+// records have their deadlines. lifeMu is held.
+func (s *Store) bury() error {
+	if s.life == nil || s.life.pins > 0 {
+		return nil
+	}
+	there, err := named(s.life.lock)
+	if err != nil || there {
+		return err
+	}
+	if s.life.timer != nil {
+		s.life.timer.Stop()
+	}
+	err = s.life.lock.Close()
+	s.life = nil
+	return err
 }
 
 func (s *Store) unpin() {
@@ -130,13 +155,14 @@ func (s *Store) release(l *life) {
 // page. Who cleans up may be faster, so look at the file again.
 func (s *Store) born() (*life, error) {
 	s.cleanUp()
+	mode := s.modes.Load().file
 	for {
 		id := rand.Text()
 		path := filepath.Join(s.lives(), id)
-		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_EXCL|os.O_RDWR), flock.SetPermissions(s.modes.file))
+		lock := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_EXCL|os.O_RDWR), flock.SetPermissions(mode))
 		ok, err := lock.TryLock()
 		if err == nil {
-			err = os.Chmod(path, s.modes.file)
+			err = os.Chmod(path, mode)
 		}
 		if err == nil && ok {
 			ok, err = named(lock)

@@ -3,7 +3,6 @@ package filekv
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -24,6 +23,10 @@ type state struct {
 	// deadline is when the record fades, 0 if nobody here can tell because it
 	// was written by another clock.
 	deadline time.Duration
+	// alien is set in that case: then the record has to be unchanged for left, of its
+	// ttl, as long as its text can be read.
+	alien     bool
+	ttl, left time.Duration
 }
 
 // backedBy reports whether the safe holds a record of the life id.
@@ -52,8 +55,7 @@ func (c state) next() uint64 { return c.found.number + 1 }
 func (s *Store) look(f folder) (state, error) {
 	found, err := f.read()
 	if errors.Is(err, fs.ErrNotExist) {
-		_, err = os.Stat(s.safes()) // a new name, or the whole store is gone?
-		return state{}, err
+		return state{}, nil // a new name, or somebody has removed all there was
 	}
 	if err != nil {
 		return state{}, err
@@ -70,12 +72,13 @@ func (s *Store) look(f folder) (state, error) {
 		return outcast, nil
 	}
 	c := state{found: found, page: p}
-	live, err := s.judge(&c)
+	live, err := s.judge(f, &c)
 	if err != nil || !live {
 		return state{found: found}, err
 	}
 	c.rec, c.held = p.record(found.number)
 	if !c.held {
+		outcast.alien, outcast.ttl, outcast.left = c.alien, c.ttl, c.left
 		return outcast, nil
 	}
 	return c, nil
@@ -83,21 +86,32 @@ func (s *Store) look(f folder) (state, error) {
 
 // judge reports whether the page of c is of a live record.
 //
-// The deadline counts on the clock that it was written by only. A page by
-// another clock is from another boot, or from a process that lives in another
-// time namespace, or with a boot id of its own: whoever still locks the life
-// file then runs on this kernel, in this boot.
-func (s *Store) judge(c *state) (live bool, err error) {
-	comparable := c.page.Clock == s.clock
-	if comparable {
+// The deadline counts on the clock that it was written by only. A page by another clock
+// is from another boot, or from a process that lives in another time namespace, or with
+// a boot id of its own: that is observed.
+func (s *Store) judge(f folder, c *state) (live bool, err error) {
+	clock, err := clockName()
+	if err != nil {
+		return false, err
+	}
+	if c.page.Clock == clock {
+		s.seen.Forget(f.path)
 		c.deadline = c.page.Deadline
 		now, err := sinceBoot()
 		if err != nil || now >= c.deadline {
 			return false, err
 		}
 	}
-	c.pulse, err = s.feel(c.page.Life)
-	return c.pulse == alive || c.pulse == lost && comparable, err
+	if c.page.lasting() {
+		return s.judgeLasting(c, c.page.Clock == clock)
+	}
+	if c.pulse, err = s.feel(c.page.Life); err != nil {
+		return false, err
+	}
+	if c.page.Clock != clock {
+		return s.observe(f, c), nil
+	}
+	return c.pulse != dead, nil
 }
 
 // feel tries the lock of a life file. The trial is shared with other trials and

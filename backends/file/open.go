@@ -9,10 +9,41 @@ import (
 	"path/filepath"
 
 	"github.com/gofrs/flock"
+
+	"github.com/electkv/election/internal/localfs"
+	"github.com/electkv/election/internal/observer"
+	"github.com/electkv/election/kv"
 )
 
-// open prepares the directory and tries out what the store needs of it.
-func open(dir string) (*Store, error) {
+// Options are what a [Store] may be told. The zero value is a good choice.
+type Options struct {
+	// AnyFileSystem takes a directory on a file system that is not known to be local,
+	// such as FUSE. Use it where one kernel alone mounts the directory. Where several
+	// do, safes are safe only if a rename(2) of one kernel is atomic for the others.
+	AnyFileSystem bool
+
+	// ReadOnly makes a store for observers: it creates nothing, needs no permission to
+	// write, and refuses all writes with [kv.ErrInvalid]. As long as the directory is
+	// missing, all safes are vacant.
+	ReadOnly bool
+}
+
+var errReadOnly = fmt.Errorf("%w: the store was opened for reading only", kv.ErrInvalid)
+
+// NewWith is New with options, which may be nil.
+func NewWith(dir string, opts *Options) (*Store, error) {
+	if opts == nil {
+		opts = &Options{}
+	}
+	s, err := open(dir, *opts)
+	if err != nil {
+		return nil, fmt.Errorf("filekv: open %q: %w", dir, err)
+	}
+	return s, nil
+}
+
+// open prepares the directory, unless it is for reading.
+func open(dir string, opts Options) (*Store, error) {
 	if dir == "" {
 		return nil, errors.New("no directory given")
 	}
@@ -20,37 +51,65 @@ func open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(dir)
-	if err != nil {
-		return nil, err
-	}
-	kind, err := networkFS(dir)
-	if err != nil {
-		return nil, err
-	}
-	if kind != "" {
-		return nil, fmt.Errorf("it is on a network file system (%s); a file store is for processes of one host and takes a local directory", kind)
-	}
-	clock, err := clockName()
-	if err != nil {
-		return nil, err
-	}
 	if _, err := sinceBoot(); err != nil {
 		return nil, err
 	}
-	s := &Store{dir: dir, clock: clock, modes: modesOf(info.Mode())}
-	for _, sub := range []string{s.safes(), s.lives(), filepath.Join(dir, "temps")} {
-		if err := s.modes.mkdir(sub); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.tryOut(); err != nil {
+	if _, err := clockName(); err != nil {
 		return nil, err
 	}
-	return s, nil
+	s := &Store{dir: dir, opts: opts, seen: observer.NewSightings()}
+	if !opts.ReadOnly {
+		return s, s.prepare()
+	}
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return s, nil
+	}
+	if err == nil && len(entries) > 0 { // those who may list it may not be let into it
+		_, err = os.Stat(s.safes())
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s, s.checkFS()
+}
+
+// prepare makes the directory, if it is missing, and tries out what the store needs of
+// it.
+func (s *Store) prepare() error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(s.dir)
+	if err != nil {
+		return err
+	}
+	if err := s.checkFS(); err != nil {
+		return err
+	}
+	m := modesOf(info.Mode())
+	for _, sub := range []string{s.safes(), s.lives(), s.temps()} {
+		if err := m.mkdir(sub); err != nil {
+			return err
+		}
+	}
+	s.modes.Store(&m)
+	return s.tryOut()
+}
+
+// checkFS refuses a file system that another kernel may have mounted as well.
+func (s *Store) checkFS() error {
+	if s.opts.AnyFileSystem {
+		return nil
+	}
+	kind, err := localfs.Of(s.dir)
+	if err != nil {
+		return err
+	}
+	return kind.Refusal("insist by Options.AnyFileSystem (in a URL, filesystem=any)")
 }
 
 // modesOf returns what to create in a directory of the given mode, so that
@@ -74,11 +133,11 @@ func (m modes) mkdir(path string) error {
 // tryOut does once what operations do: create a file, rename it, lock it. It
 // works on a full disk.
 func (s *Store) tryOut() error {
-	temp := filepath.Join(s.dir, "temps", rand.Text())
+	temp := filepath.Join(s.temps(), rand.Text())
 	renamed := temp + ".renamed"
 	defer os.Remove(renamed)
 	defer os.Remove(temp)
-	if err := writeFile(temp, nil, s.modes.file, false); err != nil {
+	if err := writeFile(temp, nil, s.modes.Load().file, false); err != nil {
 		return fmt.Errorf("it is not writable: %w", err)
 	}
 	if err := os.Rename(temp, renamed); err != nil {

@@ -2,7 +2,6 @@ package filekv
 
 import (
 	"fmt"
-	"io/fs"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,16 +20,4 @@ func sinceBoot() (time.Duration, error) {
 // clockName names the boot of the host.
 func clockName() (string, error) {
 	return unix.Sysctl("kern.bootsessionuuid")
-}
-
-// networkFS returns the kind of network file system that path is on, or "".
-func networkFS(path string) (string, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
-		return "", &fs.PathError{Op: "statfs", Path: path, Err: err}
-	}
-	if st.Flags&unix.MNT_LOCAL != 0 {
-		return "", nil
-	}
-	return unix.ByteSliceToString(st.Fstypename[:]), nil
 }

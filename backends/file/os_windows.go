@@ -20,11 +20,8 @@ const feelFlag = os.O_RDONLY
 func sinceBoot() (time.Duration, error) { return windows.DurationSinceBoot(), nil }
 
 // clockName names no boot, as the system has no cheap name for one. After a
-// restart the life files are unlocked, which is enough.
+// restart the life files are unlocked, which is enough on a drive of this machine.
 func clockName() (string, error) { return "windows", nil }
-
-// networkFS knows none: a network drive cannot be told cheaply.
-func networkFS(string) (string, error) { return "", nil }
 
 // queueFile returns what writers lock to queue up at a folder. Folders cannot be
 // locked on this system.

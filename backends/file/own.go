@@ -49,7 +49,7 @@ func (s *Store) refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 		}
 		// A refresh that began later may have come before this one.
 		deadline := max(start+cur.rec.TTL, cur.deadline)
-		next = step{rec: cur.rec, life: cur.page.Life, clock: s.clock, deadline: deadline, before: cur.deadline}
+		next = step{rec: cur.rec, life: cur.page.Life, deadline: deadline, until: untilOf(cur.page.lasting(), cur.rec.TTL), before: cur.deadline}
 		return next, nil
 	})
 	if errors.Is(err, kv.ErrStale) {

@@ -26,6 +26,12 @@ type page struct {
 	Clock string `json:"clock"`
 	// Deadline is when the record fades.
 	Deadline time.Duration `json:"deadline_ns"`
+	// Until is when a lasting record fades by the wall clock, in Unix milliseconds, for
+	// those who cannot read Clock. Zero in all other records.
+	Until int64 `json:"until_ms,omitempty"`
+	// TTL is the record's, for those who cannot compare their clock with Clock. It is
+	// here since a crash may tear the text of the record.
+	TTL time.Duration `json:"ttl_ns"`
 	// Life is the life file of the process that holds the record.
 	Life string `json:"life"`
 	// Name is the escaped name of the safe.
@@ -40,6 +46,8 @@ func writePage(f folder, next step) []byte {
 		Version:  pageVersion,
 		Clock:    next.clock,
 		Deadline: next.deadline,
+		Until:    next.until,
+		TTL:      next.rec.TTL,
 		Life:     next.life,
 		Name:     f.name,
 	})

@@ -3,6 +3,7 @@ package filekv_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -31,10 +32,15 @@ const (
 var roles = map[string]func(s *filekv.Store, name string, ttl time.Duration) error{
 	"hold":    hold,
 	"inherit": inherit,
+	"heir":    heir,
 	"full":    full,
 	"umask":   umask,
 	"hammer":  hammer,
 	"nobody":  hold,
+	"last":    last,
+	"claim":   claim,
+	"try":     try,
+	"read":    read,
 }
 
 func TestMain(m *testing.M) {
@@ -56,7 +62,7 @@ func play(role func(*filekv.Store, string, time.Duration) error) error {
 	switch os.Getenv("FILEKV_ROLE") {
 	case "umask":
 		unix.Umask(0o077)
-	case "nobody":
+	case "nobody", "read":
 		if os.Geteuid() != 0 {
 			break
 		}
@@ -64,7 +70,7 @@ func play(role func(*filekv.Store, string, time.Duration) error) error {
 			return err
 		}
 	}
-	s, err := filekv.New(os.Getenv("FILEKV_DIR"))
+	s, err := filekv.NewWith(os.Getenv("FILEKV_DIR"), &filekv.Options{ReadOnly: os.Getenv("FILEKV_ROLE") == "read"})
 	if err != nil {
 		return err
 	}
@@ -84,6 +90,61 @@ func hold(s *filekv.Store, name string, ttl time.Duration) error {
 			return err
 		}
 	}
+}
+
+// last creates a lasting record beside one of its own, and waits to be killed.
+func last(s *filekv.Store, name string, ttl time.Duration) error {
+	rec := signed(ttl)
+	rec.Lasting = true
+	if _, err := s.Create(context.Background(), name, rec); err != nil {
+		return err
+	}
+	if _, err := s.Create(context.Background(), name+" own", signed(ttl)); err != nil {
+		return err
+	}
+	fmt.Println("holding")
+	select {}
+}
+
+// claim waits for the safe, and holds it.
+func claim(s *filekv.Store, name string, ttl time.Duration) error {
+	for _, err := range s.Watch(context.Background(), name) {
+		switch {
+		case errors.Is(err, kv.ErrVacant):
+			if err := hold(s, name, ttl); !errors.Is(err, kv.ErrHeld) {
+				return err
+			}
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+// read tells what it sees.
+func read(s *filekv.Store, name string, _ time.Duration) error {
+	for rec, err := range s.Watch(context.Background(), name) {
+		switch {
+		case err == nil:
+			fmt.Println("held by", rec.Signature)
+		case errors.Is(err, kv.ErrVacant):
+			fmt.Println("vacant")
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// try asks once.
+func try(s *filekv.Store, name string, ttl time.Duration) error {
+	rec, err := s.Create(context.Background(), name, signed(ttl))
+	if errors.Is(err, kv.ErrHeld) {
+		fmt.Println("refused:", err)
+		return nil
+	}
+	fmt.Println("holding", rec.Token)
+	return err
 }
 
 // inherit creates a record, passes all its descriptors on to a child that does

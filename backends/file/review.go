@@ -2,6 +2,7 @@ package filekv
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -95,7 +96,7 @@ func (s *Store) letGo(l *life) error {
 // over to it without its knowing. lifeMu is held.
 func (s *Store) adopt(l *life) error {
 	safes, err := os.ReadDir(s.safes())
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // else there is none
 		return err
 	}
 	for _, e := range safes {
@@ -123,7 +124,7 @@ func (s *Store) cleanUp() {
 		}
 		_ = lock.Close()
 	}
-	for _, path := range s.aged(filepath.Join(s.dir, "temps")) {
+	for _, path := range s.aged(s.temps()) {
 		_ = os.RemoveAll(path)
 	}
 }

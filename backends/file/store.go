@@ -6,9 +6,11 @@ import (
 	"io/fs"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
+	"github.com/electkv/election/internal/observer"
 	"github.com/electkv/election/kv"
 )
 
@@ -33,8 +35,9 @@ const (
 // its records has faded.
 type Store struct {
 	dir   string
-	clock string // names the clock that deadlines are counted on
-	modes modes
+	opts  Options
+	modes atomic.Pointer[modes] // of the directory, when it was last made
+	seen  *observer.Sightings   // of records by other clocks
 
 	lifeMu sync.Mutex
 	life   *life // nil while there is no record to keep alive
@@ -52,14 +55,9 @@ type modes struct {
 }
 
 // New returns the store in the directory dir, which it creates with mode 0700 if
-// it is missing. The error says why a directory cannot be used.
-func New(dir string) (*Store, error) {
-	s, err := open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("filekv: open %q: %w", dir, err)
-	}
-	return s, nil
-}
+// it is missing, now and whenever a create finds it removed. The error says why a
+// directory cannot be used.
+func New(dir string) (*Store, error) { return NewWith(dir, nil) }
 
 // Lifetime returns ttl, rounded up to the millisecond, as the shortest life, and
 // 300 ms more as the longest. Any positive TTL up to ten years will do; one that
@@ -109,17 +107,18 @@ func (s *Store) folder(name string) (folder, error) {
 
 // folderOf returns the folder of the safe with the escaped name.
 func (s *Store) folderOf(name string) folder {
-	return folder{
-		name:  name,
-		path:  filepath.Join(s.safes(), shorten(name)),
-		temps: filepath.Join(s.dir, "temps"),
-		modes: s.modes,
+	f := folder{name: name, path: filepath.Join(s.safes(), shorten(name)), temps: s.temps()}
+	if m := s.modes.Load(); m != nil { // else nothing is written
+		f.modes = *m
 	}
+	return f
 }
 
 func (s *Store) safes() string { return filepath.Join(s.dir, "safes") }
 
 func (s *Store) lives() string { return filepath.Join(s.dir, "lives") }
+
+func (s *Store) temps() string { return filepath.Join(s.dir, "temps") }
 
 // ended returns the reason why ctx has ended, or nil.
 func ended(ctx context.Context) error {

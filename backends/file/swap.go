@@ -36,7 +36,7 @@ func (s *Store) publish(ctx context.Context, name string, old, next kv.Record) (
 		}
 		got = cur.rec
 		got.Value, got.Note, got.Revision = next.Value, next.Note, cur.next()
-		return step{rec: got, life: cur.page.Life, clock: cur.page.Clock, deadline: cur.page.Deadline, before: cur.deadline}, nil
+		return step{rec: got, life: cur.page.Life, clock: cur.page.Clock, deadline: cur.page.Deadline, until: cur.page.Until, before: cur.deadline}, nil
 	})
 	if err != nil {
 		return kv.Record{}, err
@@ -74,13 +74,12 @@ func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) 
 				Token: cur.next(), Revision: cur.next(),
 			},
 			life:     life,
-			clock:    s.clock,
 			deadline: start + ttl,
 			before:   cur.deadline,
 			durable:  true,
 		}
 		if heir.Lease != "" {
-			if next.life, err = s.inherit(heir); err != nil {
+			if next.life, next.clock, err = s.inherit(heir); err != nil {
 				return step{}, err
 			}
 		}
@@ -94,20 +93,27 @@ func (s *Store) handOver(ctx context.Context, name string, old, heir kv.Record) 
 	return next.rec, s.keep(f, next)
 }
 
-// inherit returns the heir's life, if the heir's own record is still there.
-func (s *Store) inherit(heir kv.Record) (string, error) {
+// inherit returns the heir's life, if the heir's own record is still there, and the
+// clock to write beside it. If the heir's own is another than ours, that is nobody's:
+// the lock of the life proves nothing here then, as the heir may live under another
+// kernel, so all observe the record until the heir has refreshed it.
+func (s *Store) inherit(heir kv.Record) (life, clock string, _ error) {
 	life, name, ok := parseLease(heir.Lease)
 	if !ok {
-		return "", fmt.Errorf("%w: %.80q is no lease of this store", kv.ErrInvalid, heir.Lease)
+		return "", "", fmt.Errorf("%w: %.80q is no lease of this store", kv.ErrInvalid, heir.Lease)
 	}
 	own, err := s.look(s.folderOf(name))
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	if !own.backedBy(life) || own.rec.Signature != heir.Signature {
-		return "", fmt.Errorf("%w: the heir is gone", kv.ErrStale)
+		return "", "", fmt.Errorf("%w: the heir is gone", kv.ErrStale)
 	}
-	return life, nil
+	ours, err := clockName()
+	if err == nil && own.page.Clock != ours {
+		clock = own.page.Clock + " handed over"
+	}
+	return life, clock, err
 }
 
 // checkSwap reports whether old may be replaced by next at all.

@@ -41,16 +41,32 @@ func (f folder) found() error {
 	return syncDir(filepath.Dir(f.path))
 }
 
-// checkHead reports that the folder is there but has lost its head.
+// checkHead reports that the folder is there but has lost its head. One in which only
+// sightings are left is emptied.
 func (f folder) checkHead() error {
 	found, err := f.read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // look again
 	}
 	if err == nil && found.number == 0 && !found.odd {
-		return fmt.Errorf("%s has files but no head; it has to be removed", f.path)
+		return f.clear(found.strays)
 	}
 	return err
+}
+
+// clear removes sightings of a head that is gone. Pages are left to people.
+func (f folder) clear(strays []string) error {
+	for _, stray := range strays {
+		if !isSighting(stray) {
+			return fmt.Errorf("%s has files but no head; it has to be removed", f.path)
+		}
+	}
+	for _, sighting := range strays {
+		if err := removeFile(filepath.Join(f.path, sighting)); err != nil {
+			return err
+		}
+	}
+	return nil // look again
 }
 
 // A turn is what a write does to a folder.

@@ -27,6 +27,7 @@ func (s *Store) watch(ctx context.Context, name string, yield func(kv.Record, er
 	}
 	e := s.listen(f)
 	defer s.leave(e)
+	defer s.seen.Watch(f.path)()
 	var seen *state
 	for {
 		// Open first: what changes after the look comes as an event.

@@ -13,9 +13,10 @@ import (
 type step struct {
 	rec  kv.Record // without a signature: the safe becomes vacant
 	life string    // backs rec
-	// clock and deadline say when rec fades.
+	// clock and deadline say when rec fades. An empty clock is this process's.
 	clock    string
 	deadline time.Duration
+	until    int64 // the same by the wall clock, as in a page
 	// before is when the record fades that the step goes on from, 0 if it does
 	// not matter or cannot be told. A step that comes later is not taken.
 	before time.Duration
@@ -27,6 +28,9 @@ type step struct {
 // make of the state that is there, and asks again if another write came between,
 // as nothing has been written then.
 func (s *Store) write(ctx context.Context, f folder, decide func(state) (step, error)) (err error) {
+	if s.opts.ReadOnly {
+		return errReadOnly
+	}
 	leave, err := f.queue(ctx)
 	if err != nil {
 		return err
@@ -60,6 +64,11 @@ func (s *Store) turn(ctx context.Context, f folder, decide func(state) (step, er
 	}
 	t := turn{durable: next.durable, still: func() error { return s.still(ctx, next.before) }}
 	if next.rec.Signature != "" {
+		if next.clock == "" {
+			if next.clock, err = clockName(); err != nil {
+				return err
+			}
+		}
 		t.text = writePage(f, next)
 	}
 	return f.turn(cur.found, t)
