@@ -17,6 +17,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/backends/sql/pgxdriver"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -131,7 +132,7 @@ func (p *place) store(t testing.TB) *sqlkv.Store {
 // opts has watches look often. Where changes are told, they look ten times less.
 func (p *place) opts() *sqlkv.Options {
 	if p.dialect == sqlkv.PostgreSQL {
-		return &sqlkv.Options{Poll: 80 * time.Millisecond}
+		return &sqlkv.Options{Poll: 80 * time.Millisecond, Driver: pgxdriver.Driver{}}
 	}
 	return &sqlkv.Options{Poll: 600 * time.Millisecond}
 }

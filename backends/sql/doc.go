@@ -3,7 +3,11 @@
 //
 //	db, err := sql.Open("pgx", "postgres://…")
 //	err = sqlkv.Migrate(ctx, db, sqlkv.PostgreSQL, nil)
-//	store := sqlkv.New(db, sqlkv.PostgreSQL, nil)
+//	store := sqlkv.New(db, sqlkv.PostgreSQL, &sqlkv.Options{Driver: pgxdriver.Driver{}})
+//
+// Package pgxdriver, below this one, has watches hear of changes in PostgreSQL at once;
+// other databases need no options. This package links no driver: the one that the
+// program imports is all.
 //
 // # Guarantees
 //
@@ -18,8 +22,33 @@
 //
 // PostgreSQL and MySQL judge expiry by the server's wall clock (clock_timestamp(),
 // UTC_TIMESTAMP(6); no time zone matters), SQLite by CLOCK_BOOTTIME of the host,
-// which nobody can set; a record of another boot is vacant at once, as its owner is
-// dead. Away from Linux that clock is the wall clock.
+// which nobody can set. Away from Linux that clock is the wall clock.
+//
+// Only processes of one boot and one time namespace have that clock in common, and a
+// container may have a boot id, or a time namespace, of its own on the same host. So
+// another boot id does not mean that the owner is dead: whoever finds a record by
+// another clock observes it, and may replace it after it has seen it unchanged for its
+// TTL, by a statement that has the state that was seen as its condition. Between
+// containers, and after a restart of the host, a dead owner's record therefore ends one
+// TTL after somebody first looked. A Create that is refused writes down what it saw and
+// since when, so that programs that ask once and end get in as well: the first asks,
+// and one that asks a TTL later on the same clock is not refused. Readers write
+// nothing.
+//
+// A lasting record (kv.Record.Lasting), which keeps an election closed after its leader
+// has gone, has no owner to observe. Processes that share the clock of its writer judge
+// it by that clock. After a restart of the host, and in other containers, the wall clock
+// tells when it is over. If the wall clock is set forward, the record ends that much
+// earlier there. If it is set back, the record lasts that much longer; a record that
+// would then live for more than its TTL and a second is over at once. PostgreSQL and
+// MySQL judge lasting records by the server's clock, as all others.
+//
+// A process or a virtual machine that is restored from a checkpoint (CRIU, a snapshot)
+// does not know how long it was away: its clocks may go on where they stopped, and it
+// then trusts its record for what was left at the checkpoint, in every store. The
+// first refresh that fails ends that; until then only a guard stops its writes. Two
+// machines made from one snapshot have one boot id and two clocks: never let them
+// share the file.
 //
 // What breaks it, so that a second owner may come while the first still trusts its
 // record:
@@ -33,8 +62,9 @@
 //     synchronous_commit = off or fsync = off, and an UNLOGGED table, which is empty
 //     after a crash; in MySQL innodb_flush_log_at_trx_commit other than 1; in SQLite
 //     PRAGMA synchronous = OFF, after a power failure.
-//   - SQLite on a network file system (WAL does not work there at all), or used by
-//     two hosts: each takes the other's records for those of another boot.
+//   - SQLite on a file system that two kernels see (a network or cluster file system,
+//     FUSE, 9p, virtiofs), where the locks of one mean nothing to the other. WAL does
+//     not work there at all.
 //   - Somebody who changes or deletes rows. The owner finds out at its next refresh.
 //
 // Against all of these, and for what was on its way while its leader slept, write
@@ -80,7 +110,12 @@
 //	ttl        in microseconds, rounded up
 //	updated    when it was last written, for people: nothing is decided by it
 //	expires    when the record fades; NULL if its observers judge that
-//	boot, timens   in SQLite: the boot and the time namespace that expires counts in
+//	boot, timens   in SQLite: the boot and the time namespace that expires counts in;
+//	               timens ends with " until " and Unix µs in a lasting record
+//
+// In SQLite a row whose name is a blob is what a refused Create has seen of a record by
+// another clock. It goes when somebody gets in, and at the next such Create once that
+// record has changed. A safe has at most 100 of them: those of the clocks that asked last.
 //
 // To look at it in PostgreSQL, where signature and note are bytea as they may have
 // any character:
@@ -98,10 +133,6 @@
 // spaces and case included. Signature, value and note have up to 1 MiB together, TTLs
 // up to a hundred years.
 //
-// Records in SQLite of another time namespace of the same boot (a container with a
-// shifted clock) cannot be judged: they stay until their owner gives them up. Use one
-// namespace, or NewObserved.
-//
 // # Requirements
 //
 // PostgreSQL 12 or later, by github.com/jackc/pgx/v5/stdlib; MariaDB 10.3 or MySQL
@@ -110,9 +141,10 @@
 //
 // The database/sql pool is the caller's, with whatever settings: a pool of one will
 // do. Nothing is left in a session, so it may go through a proxy that lends a
-// server's connection for a transaction, such as PgBouncer: what is sent is prepared
-// nowhere, whatever the pool's settings. A driver that is wrapped (for tracing, say)
-// is not known as pgx's: set default_query_exec_mode=exec in its data source then.
+// server's connection for a transaction, such as PgBouncer: with Options.Driver, what
+// is sent is prepared nowhere, whatever the pool's settings. Without it, or with a
+// driver that is wrapped (for tracing, say) and so not known as pgx's, set
+// default_query_exec_mode=exec in its data source.
 //
 // What decides is read from the primary. A standby of PostgreSQL, and a server of
 // MySQL with read_only set, is refused with an error; a replica of MySQL that is not
@@ -137,7 +169,8 @@
 // In statements, each of which is a transaction:
 //
 //	Create           1: tryReplace; the first of a safe 3: insert, tryReplace again
-//	Create, refused  3: the same
+//	Create, refused  3: the same; SQLite 4: checkUnexpired tells whose clock it is by,
+//	                 and if it is another's 6: sight, sweep
 //	Refresh          1: refresh; MySQL 2: it cannot show what it has changed
 //	Swap             1: publish or handOver
 //	Delete           1: release
@@ -155,8 +188,8 @@
 // a release seen later. With NewObserved it looks after half the record's TTL at the
 // latest, as it has to see the refreshes.
 //
-// In PostgreSQL changes are told by NOTIFY, in the statement that makes them, and
-// the looks are ten times rarer: about one in nine seconds, and one each TTL of a
+// In PostgreSQL changes are told by NOTIFY, in the statement that makes them. With
+// Options.Driver watches hear of it, and the looks are ten times rarer: about one in nine seconds, and one each TTL of a
 // record that is refreshed. Refreshes tell nothing; with NewObserved they do, as each
 // is a change, and each watch looks once for it. For that each Store has one
 // connection beside the pool, as long as anybody watches. Where that is not to be had

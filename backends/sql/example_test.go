@@ -50,7 +50,8 @@ func lead(ctx context.Context) error {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }()
-		if err := store.Guard(ctx, tx, "reports", term.Record()); err != nil {
+		name, rec := term.NamedRecord()
+		if err := store.Guard(ctx, tx, name, rec); err != nil {
 			return err
 		}
 		if _, err := tx.ExecContext(ctx, "INSERT INTO report VALUES ('the leader')"); err != nil {

@@ -9,13 +9,14 @@ import (
 )
 
 // Guard has the transaction go on only if the safe holds rec, the record of a term
-// (election.Term.Record), in whatever state: a value that was published since
+// (election.Term.NamedRecord), in whatever state: a value that was published since
 // changes nothing. It holds the safe's row against others until the transaction
 // ends, so that nobody takes the safe over between this check and the commit.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	…
-//	if err := store.Guard(ctx, tx, "reports", term.Record()); err != nil { … }
+//	name, rec := term.NamedRecord()
+//	if err := store.Guard(ctx, tx, name, rec); err != nil { … }
 //	… // what the leader alone may write
 //	err = tx.Commit()
 //
@@ -41,7 +42,11 @@ func (t *table) guard(ctx context.Context, tx *sql.Tx, name string, rec kv.Recor
 	}
 	v := ownedBy(rec)
 	v["name"] = t.name(name)
-	rows, err := tx.QueryContext(ctx, t.book.guard.text, t.args(ctx, t.book.guard, v)...)
+	args, err := t.args(ctx, t.book.guard, v)
+	if err != nil {
+		return err
+	}
+	rows, err := tx.QueryContext(ctx, t.book.guard.text, args...)
 	if err != nil {
 		return err
 	}
@@ -61,7 +66,8 @@ func (t *table) guard(ctx context.Context, tx *sql.Tx, name string, rec kv.Recor
 // all, however long it was on its way. Its arguments come after so many others of
 // the statement.
 //
-//	where, args := store.Condition("reports", term.Record(), 2)
+//	name, rec := term.NamedRecord()
+//	where, args := store.Condition(name, rec, 2)
 //	db.ExecContext(ctx, "UPDATE report SET done = $1 WHERE id = $2 AND "+where,
 //		append([]any{now, id}, args...)...)
 //
@@ -75,6 +81,10 @@ func (t *table) Condition(name string, rec kv.Record, after int) (where string, 
 	}
 	v := ownedBy(rec)
 	v["name"] = t.name(name)
+	all, err := t.ambient(context.Background(), v)
+	if err != nil { // nobody can tell what holds
+		return "1 = 0", nil
+	}
 	st := t.book.say(condition, after)
-	return st.text, st.args(t.ambient(context.Background(), v))
+	return st.text, st.args(all)
 }

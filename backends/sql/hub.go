@@ -8,30 +8,23 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 )
 
 const (
-	// parting is how long a connection's end is waited for.
+	// parting is how long the end of listening is waited for.
 	parting = time.Second
-
-	// silence is after how long without news the connection is tried.
-	silence = 5 * time.Second
 
 	// lull is how long the hub waits, or up to twice that, before it connects
 	// again.
 	lull = time.Second
 )
 
-// errUnheard means that there is nothing to listen to.
-var errUnheard = errors.New("the server does not tell of changes here")
-
 // A hub hands the hints of PostgreSQL's NOTIFY to the watches of one store. They
 // share one connection beside the pool, so that a pool of one is not taken up by
 // it; it lasts as long as anybody watches. Hints may be lost, doubled or false:
 // they only say that it may be worth to look.
 type hub struct {
+	driver  Driver
 	db      *sql.DB
 	channel string
 
@@ -47,8 +40,8 @@ type listening struct {
 	on   atomic.Bool // the server tells of changes
 }
 
-func newHub(db *sql.DB, channel string) *hub {
-	return &hub{db: db, channel: channel, ears: make(map[string]map[chan struct{}]struct{})}
+func newHub(driver Driver, db *sql.DB, channel string) *hub {
+	return &hub{driver: driver, db: db, channel: channel, ears: make(map[string]map[chan struct{}]struct{})}
 }
 
 // join returns a channel that is given a value when it may be worth to look at
@@ -138,7 +131,7 @@ func (h *hub) listen(ctx context.Context, now *listening) {
 	defer close(now.done)
 	for {
 		err := h.session(ctx, now)
-		if ctx.Err() != nil || errors.Is(err, errUnheard) {
+		if ctx.Err() != nil || errors.Is(err, ErrUnheard) {
 			return
 		}
 		timer := time.NewTimer(lull + rand.N(lull))
@@ -153,94 +146,13 @@ func (h *hub) listen(ctx context.Context, now *listening) {
 
 // session listens on one connection until that ends.
 func (h *hub) session(ctx context.Context, now *listening) error {
-	conn, err := h.connect(ctx)
-	if err != nil {
-		return err
-	}
 	defer func() {
-		now.on.Store(false)
-		h.handAll()
-		ctx, cancel := context.WithTimeout(context.Background(), parting)
-		defer cancel()
-		_ = conn.Close(ctx) // there is nothing that it could have to say
+		if now.on.Swap(false) {
+			h.handAll()
+		}
 	}()
-	if _, err := conn.Exec(ctx, "LISTEN "+PostgreSQL.quote(h.channel)); err != nil {
-		return err
-	}
-	now.on.Store(true)
-	h.handAll() // what happened before is looked up
-	for {
-		told, err := h.next(ctx, conn)
-		if err != nil {
-			return err
-		}
-		if told != "" {
-			h.hand(told)
-		}
-	}
-}
-
-// next returns the name in the next notice, or nothing if none has come for a
-// while and the connection is well.
-func (h *hub) next(ctx context.Context, conn *pgx.Conn) (string, error) {
-	wait, cancel := context.WithTimeout(ctx, silence)
-	defer cancel()
-	notice, err := conn.WaitForNotification(wait)
-	if err == nil {
-		return notice.Payload, nil
-	}
-	if ctx.Err() != nil || wait.Err() == nil || conn.IsClosed() {
-		return "", err
-	}
-	ping, cancel := context.WithTimeout(ctx, silence)
-	defer cancel()
-	return "", conn.Ping(ping)
-}
-
-// connect makes a connection like those of the pool, beside it. Through a proxy
-// that hands a server's connection from one client to the next, nothing can be
-// heard, and others would hear what is meant for us. Such a proxy gives its
-// clients another key than the server's, and with it another process id.
-func (h *hub) connect(ctx context.Context) (*pgx.Conn, error) {
-	config, err := h.config(ctx)
-	if err != nil {
-		return nil, err
-	}
-	config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
-	config.StatementCacheCapacity, config.DescriptionCacheCapacity = 0, 0
-	config.OnNotification = nil // it would hand them to the connection asked
-	conn, err := pgx.ConnectConfig(ctx, config)
-	if err != nil {
-		return nil, err
-	}
-	var pid uint32
-	err = conn.QueryRow(ctx, "SELECT pg_backend_pid()").Scan(&pid)
-	if err == nil && pid != conn.PgConn().PID() {
-		err = errUnheard
-	}
-	if err != nil {
-		ctx, cancel := context.WithTimeout(context.Background(), parting)
-		defer cancel()
-		_ = conn.Close(ctx) // the error before is the one to tell
-		return nil, err
-	}
-	return conn, nil
-}
-
-// config asks the pool how it connects.
-func (h *hub) config(ctx context.Context) (*pgx.ConnConfig, error) {
-	lent, err := h.db.Conn(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var config *pgx.ConnConfig
-	err = lent.Raw(func(conn any) error {
-		c, ok := conn.(interface{ Conn() *pgx.Conn })
-		if !ok {
-			return errUnheard
-		}
-		config = c.Conn().Config()
-		return nil
-	})
-	return config, errors.Join(err, lent.Close())
+	return h.driver.Listen(ctx, h.db, h.channel, func() {
+		now.on.Store(true)
+		h.handAll() // what happened before is looked up
+	}, h.hand)
 }

@@ -8,12 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/backends/sql/pgxdriver"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
 // rarely has watches look by themselves far too late for a test.
-func rarely() *sqlkv.Options { return &sqlkv.Options{Poll: time.Hour} }
+func rarely() *sqlkv.Options { return &sqlkv.Options{Poll: time.Hour, Driver: pgxdriver.Driver{}} }
 
 const listening = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'LISTEN%'"
 

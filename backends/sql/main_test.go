@@ -21,6 +21,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if role := os.Getenv(frameVariable); role != "" {
+		if err := playInFrame(role); err != nil {
+			fmt.Println("error:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

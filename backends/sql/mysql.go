@@ -2,8 +2,7 @@ package sqlkv
 
 import (
 	"errors"
-
-	"github.com/go-sql-driver/mysql"
+	"reflect"
 )
 
 const mysqlTable = `CREATE TABLE IF NOT EXISTS {table} (
@@ -39,6 +38,7 @@ func mysqlWords() []string {
 	return []string{
 		"{unfit}", "CASE WHEN CONCAT(@@global.read_only) NOT IN ('0', 'OFF') THEN 1 WHEN @@autocommit <> 1 THEN 2 ELSE 0 END",
 		"{left}", "TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), expires)",
+		"{alien}", "''",
 		"{insert}", "{waiting}INSERT IGNORE INTO {table} (name, signature, updated) VALUES (:name, '', UTC_TIMESTAMP(6))",
 		"{waiting}", "/*M!100100 SET STATEMENT innodb_lock_wait_timeout = {seconds} FOR */ ",
 		"{seconds}", "1",
@@ -86,12 +86,28 @@ func mysqlNeeds() []need {
 	}
 }
 
-// mysqlNumber returns the number by which MySQL tells errors apart.
+// mysqlNumber returns the number by which MySQL tells errors apart. It is a field of the
+// driver's error and no method tells it, so the field is looked up by its name: who
+// imports the driver for its type links it, whatever database it uses.
 func mysqlNumber(err error) uint16 {
-	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return e.Number
+	switch e := err.(type) { //nolint:errorlint // this is how errors.As walks
+	case nil:
+		return 0
+	case interface{ Unwrap() []error }:
+		for _, inner := range e.Unwrap() {
+			if n := mysqlNumber(inner); n != 0 {
+				return n
+			}
+		}
+		return 0
 	}
-	return 0
+	v := reflect.Indirect(reflect.ValueOf(err))
+	if v.Kind() == reflect.Struct && v.Type().Name() == "MySQLError" {
+		if n := v.FieldByName("Number"); n.IsValid() && n.CanUint() {
+			return uint16(n.Uint())
+		}
+	}
+	return mysqlNumber(errors.Unwrap(err))
 }
 
 // mysqlConflict knows nothing of 1180, an error during a commit: what became of

@@ -21,6 +21,12 @@ type Options struct {
 	// Default: "election".
 	Table string
 
+	// Driver has a store in PostgreSQL hear of changes at once: pgxdriver.Driver{} for
+	// pgx. Without it, watches look as often as in other databases, and statements
+	// are prepared as the pool's settings say: behind a pooler such as PgBouncer, set
+	// default_query_exec_mode=exec in the data source then. Default: none.
+	Driver Driver
+
 	// Poll is the longest time between two looks of a watch at a safe to which
 	// nothing seems to happen; where PostgreSQL tells of changes, ten times as
 	// long. It bounds how late a watch sees what nobody was told. Default: 1 s.

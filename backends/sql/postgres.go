@@ -29,6 +29,7 @@ func postgresWords() []string {
 	return []string{
 		"{unfit}", "CASE WHEN pg_is_in_recovery() THEN 1 ELSE 0 END",
 		"{left}", "CAST(EXTRACT(EPOCH FROM expires - clock_timestamp()) * 1000000 AS bigint)",
+		"{alien}", "''",
 		"{insert}", `INSERT INTO {table} (name, signature) SELECT CAST(:name AS text), ''
 FROM (SELECT set_config('lock_timeout', CAST(:patience AS text), TRUE)) AS host
 ON CONFLICT DO NOTHING`, // with either index, whichever is the first to see it

@@ -24,6 +24,7 @@ type row struct {
 	ttl       sql.NullInt64 // in µs
 	mortal    bool          // it has an expiry in the store
 	left      sql.NullInt64 // in µs until then, NULL if nobody here can tell
+	alien     string        // not empty: a clock that cannot be compared wrote it, at this state
 }
 
 // fitness says whether a server is one to ask.
@@ -49,7 +50,7 @@ func (f fitness) err() error {
 
 // fields returns where the columns of checkUnexpired belong.
 func (r *row) fields() []any {
-	return []any{&r.unfit, &r.there, &r.signature, &r.value, &r.note, &r.token, &r.revision, &r.ttl, &r.mortal, &r.left}
+	return []any{&r.unfit, &r.there, &r.signature, &r.value, &r.note, &r.token, &r.revision, &r.ttl, &r.mortal, &r.left, &r.alien}
 }
 
 // empty reports whether the safe was released, or never used.

@@ -24,21 +24,38 @@ const sqliteTable = `CREATE TABLE IF NOT EXISTS {table} (
 // An UPDATE on its own takes the write lock before it reads, as BEGIN IMMEDIATE
 // does. The time is an argument: the host's clock that nobody can set, in
 // nanoseconds, with the name of the boot and of the time namespace in which it
-// counts. Records of another boot have outlived their owners. Those of another
-// namespace cannot be judged. The time was read before a wait for the lock, so it
-// may be early, and a refresh must not shorten a life.
+// counts. The time was read before a wait for the lock, so it may be early, and a
+// refresh must not shorten a life.
+//
+// A record of another boot or namespace is alien: nobody here can tell when it
+// expires, so the store observes it. What {alien} says of it changes with each refresh,
+// whatever the owner's clock does. To its owner such a record is its own as long as it
+// is there: it may have been handed over by a leader with another clock.
+//
+// A lasting record (kv.Record.Lasting) has nobody who watches it, so timens also says
+// when it ends by the wall clock, in microseconds: "time:[4026531834] until 1700…".
+// That is for other boots and namespaces; to earlier versions the record is alien. One
+// that would live for longer than its TTL shows that the wall clock was set back: it is
+// over. The mark is in a column that each new record sets, so that no later one
+// inherits it.
 func sqliteWords() []string {
 	return []string{
 		"{unfit}", "0",
-		"{left}", "CASE WHEN boot <> :boot THEN 0 WHEN timens = :timens THEN (expires - :now + 999) / 1000 END",
+		"{left}", "CASE WHEN {here} THEN (expires - :now + 999) / 1000 WHEN {lasting} THEN CASE WHEN {until} - :micros > ttl + {slack} THEN 0 ELSE {until} - :micros END END",
+		"{alien}", `CASE WHEN expires IS NULL OR {here} OR {lasting} THEN '' ELSE COALESCE(boot, '') || ' ' || COALESCE(timens, '') || ' ' || expires || ' ' || COALESCE(updated, '') END`,
+		"{here}", "boot IS :boot AND substr(timens, 1, instr(timens || ' until ', ' until ') - 1) IS :timens",
+		"{lasting}", "expires IS NOT NULL AND instr(timens, ' until ') > 0",
+		"{until}", "CAST(substr(timens, instr(timens, ' until ') + 7) AS INTEGER)",
+		"{slack}", "1000000",
 		"{insert}", "INSERT INTO {table} (name, signature, updated) VALUES (:name, X'', :wall) ON CONFLICT (name) DO NOTHING",
 		"{waiting}", "",
 		"{ttl}", ":ttl",
 		"{now}", ":wall",
-		"{alive}", "boot = :boot AND timens = :timens AND expires > :now",
-		"{expired}", "expires IS NOT NULL AND (boot <> :boot OR timens = :timens AND expires <= :now)",
-		"{lives}", "expires = :now + {ttl} * 1000, boot = :boot, timens = :timens",
-		"{lasts}", "expires = MAX(expires, :now + ttl * 1000)",
+		"{alive}", "COALESCE({left} > 0, expires IS NOT NULL)",
+		"{expired}", "{left} <= 0",
+		"{lives}", "expires = :now + {ttl} * 1000, boot = :boot, timens = :timens || CASE WHEN :lasting THEN ' until ' || (:micros + {ttl}) ELSE '' END",
+		"{lasts}", `expires = MAX(CASE WHEN {here} THEN expires ELSE 0 END, :now + ttl * 1000), boot = :boot,
+	timens = :timens || CASE WHEN {lasting} THEN ' until ' || MAX({until}, :micros + ttl) ELSE '' END`,
 		"{mark}", "",
 		"{draw}", "token = MAX(revision + 1, :micros), revision = MAX(revision + 1, :micros)",
 		"{bump}", "revision = revision + 1",

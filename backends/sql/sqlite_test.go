@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sqlkv "github.com/electkv/election/backends/sql"
-	"github.com/electkv/election/kv"
 )
 
 // TestAProcessThatIsKilledInTheMiddleOfAWriteLeavesNothing holds the lock, and is
@@ -52,39 +51,6 @@ func TestAProcessThatIsKilledInTheMiddleOfAWriteLeavesNothing(t *testing.T) {
 			require.Equal(t, rec, got)
 		})
 	}
-}
-
-// TestARecordOfAnotherBootIsVacantAtOnce is of a host that was started anew: its
-// owner is dead, and its clock means nothing.
-func TestARecordOfAnotherBootIsVacantAtOnce(t *testing.T) {
-	t.Parallel()
-	p := inSQLite(t)
-	store := p.store(t)
-	name, rec := held(t, store)
-	p.do(t, "UPDATE election SET boot = 'another boot', expires = 9000000000000000000")
-	_, err := store.Get(within(t, patience), name)
-	require.ErrorIs(t, err, kv.ErrVacant)
-	_, err = store.Refresh(within(t, patience), name, rec)
-	require.ErrorIs(t, err, kv.ErrStale)
-	next, err := store.Create(within(t, patience), name, signed("the next"))
-	require.NoError(t, err)
-	require.Greater(t, next.Token, rec.Token)
-	holds(t, store, name, next)
-}
-
-// TestARecordOfAnotherTimeNamespaceIsNotJudged is of a container with another clock:
-// it is there until its owner gives it up.
-func TestARecordOfAnotherTimeNamespaceIsNotJudged(t *testing.T) {
-	t.Parallel()
-	p := inSQLite(t)
-	store := p.store(t)
-	name, rec := held(t, store)
-	p.do(t, "UPDATE election SET timens = 'time:[1]', expires = 1")
-	holds(t, store, name, rec)
-	_, err := store.Create(within(t, patience), name, signed("the next"))
-	require.ErrorIs(t, err, kv.ErrHeld)
-	_, err = store.Refresh(within(t, patience), name, rec)
-	require.ErrorIs(t, err, kv.ErrStale, "this process is not its owner")
 }
 
 // TestAFullDiskIsNoLoss has the database at its limit: what is there can be refreshed

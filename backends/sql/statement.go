@@ -36,6 +36,28 @@ FROM (SELECT 1 AS one) AS here LEFT JOIN {table} ON name = :name`
 	ttl = {ttl}, {lives}, {draw}, updated = {now}
 {host}WHERE {owned} AND revision = :revision{fit}{changed}`
 
+	// outlive puts a record into the place of one that was observed for its TTL.
+	outlive = `UPDATE {table} SET signature = :next, value = :value, note = :note,
+	ttl = {ttl}, {lives}, {draw}, updated = {now}
+{host}WHERE {owned} AND revision = :revision AND {alien} = :alien{changed}`
+
+	// sight writes down since when a record is observed, unless that is written down.
+	// The name is in bytes, by which no safe has one.
+	sight = `INSERT INTO {table} (name, value, expires, updated) VALUES (:sighting, :seen, :now, :wall)
+ON CONFLICT (name) DO UPDATE SET
+	expires = CASE WHEN value = excluded.value THEN MIN(expires, excluded.expires) ELSE excluded.expires END,
+	value = excluded.value, updated = excluded.updated
+RETURNING expires`
+
+	// sweep removes the sightings of a safe that are of a state that never comes back, and
+	// of the others those of all clocks but the ones that asked last.
+	sweep = `DELETE FROM {table} WHERE name >= :sightings AND name < :sightingsend AND name <> :sighting
+	AND name NOT IN (SELECT name FROM {table} WHERE name >= :sightings AND name < :sightingsend AND name <> :sighting
+		AND value = :seen ORDER BY updated DESC LIMIT :others)`
+
+	// unsight removes what was written down of a safe.
+	unsight = `DELETE FROM {table} WHERE name >= :sightings AND name < :sightingsend`
+
 	// release empties the safe. The row stays, so that tokens grow.
 	release = `{waiting}UPDATE {table} SET signature = {empty}, value = {empty}, note = {empty},
 	expires = NULL, {bump}, updated = {now}
@@ -50,7 +72,7 @@ FROM (SELECT 1 AS one) AS here LEFT JOIN {table} ON name = :name`
 
 const (
 	// columns are what a row consists of: see row.
-	columns = `signature, value, note, token, revision, ttl, expires IS NOT NULL, {left}`
+	columns = `signature, value, note, token, revision, ttl, expires IS NOT NULL, {left}, {alien}`
 
 	owned = `name = :name AND signature = :signature AND token = :token AND ttl > 0 AND {alive}`
 )
@@ -102,6 +124,7 @@ type phrasebook struct {
 	words   *strings.Replacer
 
 	checkUnexpired, insert, tryReplace, refresh, publish, handOver, release, guard statement
+	outlive, sight, sweep, unsight                                                 statement // of SQLite
 }
 
 func newPhrasebook(d Dialect, j judge, table string) *phrasebook {
@@ -117,6 +140,8 @@ func newPhrasebook(d Dialect, j judge, table string) *phrasebook {
 	p.handOver = p.say(handOver, 0)
 	p.release = p.say(release, 0)
 	p.guard = p.say(guard, 0)
+	p.outlive, p.sight = p.say(outlive, 0), p.say(sight, 0)
+	p.sweep, p.unsight = p.say(sweep, 0), p.say(unsight, 0)
 	return p
 }
 

@@ -3,6 +3,7 @@ package sqlkv
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -23,7 +24,8 @@ func New(db *sql.DB, dialect Dialect, opts *Options) *Store {
 }
 
 // Create implements [kv.Store] with the statement tryReplace. If that finds no
-// vacant row, insert makes one unless there is a row, and tryReplace goes again.
+// vacant row, insert makes one unless there is a row, and tryReplace goes again. In
+// SQLite, what is in the way is looked at then: see outlive.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	rec, err := s.create(ctx, name, rec)
 	return s.outcome(ctx, "create", name, rec, err)
@@ -40,7 +42,11 @@ func (s *Store) create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	if err != nil {
 		return kv.Record{}, err
 	}
-	return s.claim(ctx, name, rec, ttl, kv.ErrHeld)
+	got, err := s.claim(ctx, name, rec, ttl, kv.ErrHeld)
+	if errors.Is(err, kv.ErrHeld) && s.seen != nil {
+		return s.outlive(ctx, name, rec, ttl)
+	}
+	return got, err
 }
 
 // Swap implements [kv.Store] with one statement: publish with old's signature,

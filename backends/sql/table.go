@@ -11,10 +11,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/stdlib"
-
 	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/observer"
 	"github.com/electkv/election/kv"
 )
 
@@ -31,17 +29,11 @@ type table struct {
 	needs []need
 
 	options []any // what the driver is told before the arguments
-	host    host
 	poll    time.Duration
 	channel string
-	hub     *hub  // nil where nobody pushes
-	unfit   error // why the table cannot be used at all, or nil
-}
-
-// A host names the clock by which processes of one host tell times to each other.
-type host struct {
-	boot   string // this boot of it
-	timens string // the time namespace, if the system has them
+	hub     *hub                // nil where nobody pushes
+	seen    *observer.Sightings // of records by other clocks; nil where all share one
+	unfit   error               // why the table cannot be used at all, or nil
 }
 
 func newTable(db *sql.DB, dialect Dialect, opts *Options, j judge) *table {
@@ -59,16 +51,16 @@ func newTable(db *sql.DB, dialect Dialect, opts *Options, j judge) *table {
 	t.where, t.needs = opts.where(dialect), dialect.needs(opts)
 	switch dialect {
 	case SQLite:
-		var err error
-		if t.host, err = thisHost(); err != nil {
-			t.unfit = fmt.Errorf("sqlkv: name this boot of the host: %w", err)
+		if j == byStore {
+			t.seen = observer.NewSightings()
 		}
 	case PostgreSQL:
 		t.channel = channelOf(opts.name())
-		if _, ok := db.Driver().(*stdlib.Driver); ok {
-			// Nothing is prepared on a connection that a pooler may take away.
-			t.options = []any{pgx.QueryExecModeExec}
-			t.hub = newHub(db, t.channel)
+		if opts.Driver == nil {
+			break
+		}
+		if t.options = opts.Driver.First(db); t.options != nil {
+			t.hub = newHub(opts.Driver, db, t.channel)
 		}
 	}
 	return t
@@ -83,12 +75,19 @@ func channelOf(table string) string {
 }
 
 // ambient adds to the arguments of a statement what is true at this moment.
-func (t *table) ambient(ctx context.Context, v values) values {
+func (t *table) ambient(ctx context.Context, v values) (values, error) {
+	var here boottime.Frame
+	if t.book.dialect == SQLite {
+		var err error
+		if here, err = boottime.Here(); err != nil {
+			return nil, err
+		}
+	}
 	all := values{
 		"now":    int64(boottime.Now()),
 		"wall":   time.Now().UTC().Format("2006-01-02T15:04:05.000000Z"),
 		"micros": time.Now().UnixMicro(),
-		"boot":   t.host.boot, "timens": t.host.timens,
+		"boot":   here.Boot, "timens": here.Space,
 		"channel": t.channel,
 	}
 	wait := patience
@@ -97,12 +96,13 @@ func (t *table) ambient(ctx context.Context, v values) values {
 	}
 	all["patience"] = strconv.FormatInt(max(wait.Milliseconds(), 1), 10) // 0 would be for ever
 	maps.Copy(all, v)
-	return all
+	return all, nil
 }
 
 // args returns what the driver is given with a statement.
-func (t *table) args(ctx context.Context, st statement, v values) []any {
-	return append(append([]any(nil), t.options...), st.args(t.ambient(ctx, v))...)
+func (t *table) args(ctx context.Context, st statement, v values) ([]any, error) {
+	all, err := t.ambient(ctx, v)
+	return append(append([]any(nil), t.options...), st.args(all)...), err
 }
 
 // patiently carries do out, anew as long as all that came of it was to lose
@@ -127,7 +127,11 @@ func (t *table) patiently(ctx context.Context, do func() error) error {
 // reads on to the end: before that a write is not known to be committed.
 func (t *table) query(ctx context.Context, st statement, v values, dest ...any) (found bool, err error) {
 	err = t.patiently(ctx, func() error {
-		rows, err := t.db.QueryContext(ctx, st.text, t.args(ctx, st, v)...)
+		args, err := t.args(ctx, st, v)
+		if err != nil {
+			return err
+		}
+		rows, err := t.db.QueryContext(ctx, st.text, args...)
 		if err != nil {
 			return err
 		}
@@ -153,7 +157,10 @@ func only(rows *sql.Rows, dest ...any) (found bool, err error) {
 // exec carries out a statement that has no rows.
 func (t *table) exec(ctx context.Context, st statement, v values) (result sql.Result, err error) {
 	err = t.patiently(ctx, func() error {
-		result, err = t.db.ExecContext(ctx, st.text, t.args(ctx, st, v)...)
+		args, err := t.args(ctx, st, v)
+		if err == nil {
+			result, err = t.db.ExecContext(ctx, st.text, args...)
+		}
 		return err
 	})
 	return result, err
@@ -171,6 +178,7 @@ func (t *table) look(ctx context.Context, name string) (row, error) {
 	case r.unfit != fit:
 		return row{}, r.unfit.err()
 	}
+	t.observe(name, &r)
 	return r, nil
 }
 
@@ -210,7 +218,7 @@ func (t *table) changeUnseen(ctx context.Context, st statement, name string, v v
 // none yet. A refusal may mean that there was no row, which is no reason to refuse:
 // only one that comes after insert, whoever made the row, tells of another record.
 func (t *table) claim(ctx context.Context, name string, rec kv.Record, ttl int64, refusal error) (kv.Record, error) {
-	v := values{"signature": []byte(rec.Signature), "value": []byte(rec.Value), "note": []byte(rec.Note), "ttl": ttl}
+	v := values{"signature": []byte(rec.Signature), "value": []byte(rec.Value), "note": []byte(rec.Note), "ttl": ttl, "lasting": rec.Lasting}
 	n, err := t.change(ctx, t.book.tryReplace, name, v, refusal)
 	if errors.Is(err, refusal) {
 		if _, err = t.exec(ctx, t.book.insert, values{"name": t.name(name)}); err == nil {

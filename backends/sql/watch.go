@@ -38,6 +38,9 @@ func (t *table) watch(ctx context.Context, name string, j judge) iter.Seq2[kv.Re
 			hints, leave = t.hub.join(name)
 			defer leave()
 		}
+		if t.seen != nil {
+			defer t.seen.Watch(name)()
+		}
 		var last kv.Record // zero if the safe was vacant
 		calm := 0          // looks since something happened
 		for first := true; ; first = false {
