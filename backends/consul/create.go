@@ -18,8 +18,7 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 		return kv.Record{}, err
 	}
 	rec = kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: ttl}
-	content, err := s.encode(rec)
-	if err != nil {
+	if _, err := s.encode(rec); err != nil {
 		return kv.Record{}, err
 	}
 	seen, err := s.look(ctx, key)
@@ -33,7 +32,7 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 	if err != nil {
 		return kv.Record{}, err
 	}
-	return s.claim(ctx, key, seen, rec, content)
+	return s.claim(ctx, key, seen, rec)
 }
 
 // claim locks the vacant safe. When its Txn was refused because somebody else
@@ -43,13 +42,21 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 // Nobody else knows the session. If it holds the key although the Txn was
 // refused, something on the way has sent the Txn twice, and the first one was
 // carried out.
-func (s *Store) claim(ctx context.Context, key string, seen entry, rec kv.Record, content text) (kv.Record, error) {
+func (s *Store) claim(ctx context.Context, key string, seen entry, rec kv.Record) (kv.Record, error) {
 	for {
+		rec.Token = seen.token()
+		content, err := s.encode(rec)
+		if err != nil {
+			return kv.Record{}, s.giveBack(ctx, rec.Lease, err)
+		}
 		index, err := s.apply(ctx, key, slices.Concat(s.unchanged(key, seen), s.lock(key, content, rec.Lease)))
 		var no *refusal
 		switch {
 		case err == nil:
-			rec.Token, rec.Revision = index, index
+			rec.Revision = index
+			if rec.Token == 0 {
+				rec.Token = index
+			}
 			return rec, nil
 		case !errors.As(err, &no):
 			// The key may be ours: the session stays until it is known.

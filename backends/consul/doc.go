@@ -34,6 +34,11 @@
 // lost its leader without a word learns of a vacancy when its query ends, which
 // may take its wait and some seconds more: 17 s were seen at a TTL of 1 s.
 //
+// Tokens go back where their index does: a snapshot that is restored into a new
+// cluster has the index that it was taken at, and nobody there knows of the tokens
+// drawn since. Before candidates start on such a cluster, seed a larger one (see
+// Records), or give the resources that compare tokens new fences.
+//
 // Expiry judged by observers: [NewObserved] makes a store whose keys no session
 // holds. Each refresh is a write that gives the key another ModifyIndex, and a
 // candidate that has seen one ModifyIndex for the record's TTL, by its own clock,
@@ -94,8 +99,21 @@
 // tells of its end.
 //
 // The token is the ModifyIndex of the write that brought the signature in, an
-// index of the Raft log: it grows over deleted keys and restored snapshots. The
-// LockIndex does not.
+// index of the Raft log: it grows over deleted keys, and over snapshots that are
+// restored into the same cluster. The LockIndex does not.
+//
+// If the safe's last token is larger than the index of its key, the next token is
+// the next number instead, until the index is larger again. So an election can go
+// on from the tokens of another store, or of another cluster. Write the last one to
+// the key while that is not there, with the flags of locks:
+//
+//	consul kv put -cas -modify-index=0 -flags=3304740253564472344 KEY '{"election":1,"token":LAST}'
+//
+// A record has such a token in its text, and leaves it at the key when it is
+// deleted. It is lost if an operator deletes the key, if an api.Lock has held it
+// meanwhile, and if a leader with plain values died and one without follows, or a
+// key whose text names no token is copied to another cluster. Observed records have
+// none.
 //
 // A record's TTL is its session's, to the millisecond. The session is made for
 // one record, and destroyed with it. A hand-over to an heir's session makes it
@@ -143,7 +161,7 @@
 // An ACL token needs key:read and key:write for the keys, for their companions if
 // values are plain, and session:write for the agent's node, unless observers judge; where there is a
 // succession, or requests are heeded, also for the keys with ":heir" and ":request"
-// at the end. A hand-over writes the heir's own keys too.
+// at the end, and with a hold (Options.Hold) with ":hold". A hand-over writes the heir's own keys too.
 //
 // TLS and authentication are those of the api.Client. Its http.Client must have
 // no Timeout below 75 s, or watches end with it.
@@ -161,7 +179,9 @@
 //     each minute ([Options].Backstop), or each two TTLs of a live record if
 //     that is less, but at least 10 s. A refresh wakes nobody. At a key that is
 //     written all the time, a watch sends four requests a second. Plain values
-//     cost one more read each time it looks.
+//     cost one more read each time it looks. The watches of one key over one
+//     client share the query; of more than 16 keys the others are read: see
+//     below.
 //
 // With [NewObserved], each operation is one request, a refused Create two; Create, Swap,
 // Refresh and Delete are one write. Whoever watches sends one request a refresh, and four
@@ -170,10 +190,24 @@
 //
 //	go test ./backends/consul -v -run 'CostsAFew|ObservedOperationCosts|AWaitingObserver'
 //
-// Over HTTP/1.1 each watch holds a connection. An agent takes 200 from one
-// address by default and answers 429 to the others: raise
-// limits.http_max_conns_per_client on the agent to the number of watches of its
-// clients and some more, and MaxIdleConnsPerHost of the client's transport to
-// the number of its own, so that they keep their connections between two
-// queries.
+// Connections: over HTTP/1.1 each request that is under way holds a connection. An agent takes
+// 200 from one address by default (limits.http_max_conns_per_client), from all
+// processes there, and answers 429 to the others. All stores of one api.Client
+// therefore share these bounds: 16 blocking queries, 4 reads for other watches, 32
+// requests of any other kind. The rest wait, in the order in which they came.
+//
+// The watches of one key share a blocking query. Keys that find no room for one are
+// read in turns: each about once a second, and all of them together up to 50 times a
+// second. So changes of up to 16 keys are seen at once; of 66, within a second or so;
+// of 200, within four. An election has one key, and up to three where there is a
+// succession. For a faster handover in a process with many elections use several
+// clients, and see that the agent takes their connections.
+//
+// When a request is refused, or waits for one of the client's own connections because
+// its transport has a bound (MaxConnsPerHost), all blocking queries of the client end
+// to make room; they come back one by one, every 2 s. For 5 s there are 4 requests at
+// a time, which the connections carry that the transport has kept open (GOMAXPROCS + 1
+// by default, MaxIdleConnsPerHost), and 4 reads a second for watches. So leaders keep
+// their terms while another process takes all other connections of the address. The
+// error, which the engine logs, begins with "rate limited".
 package consulkv

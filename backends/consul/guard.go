@@ -10,12 +10,12 @@ import (
 const nobody = "nobody"
 
 // Guard returns a condition for a transaction of one's own: with it, Consul
-// carries the transaction out only while rec, as Term.Record of package election
-// returns it, has the safe. A leader that slept through the end of its term
+// carries the transaction out only while rec has the safe called name, both as
+// Term.NamedRecord of package election returns them. A leader that slept through the end of its term
 // cannot write any more once another is elected.
 //
 //	done, answer, _, err := client.KV().Txn(api.KVTxnOps{
-//		store.Guard("reports", term.Record()),
+//		store.Guard(term.NamedRecord()),
 //		{Verb: api.KVSet, Key: "reports/last", Value: report},
 //	}, nil)
 //

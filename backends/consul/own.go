@@ -36,7 +36,7 @@ func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, now.session)))
+		_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, now.session, now.rest())))
 		var no *refusal
 		switch {
 		case err == nil && now.shared:

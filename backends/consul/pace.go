@@ -5,21 +5,22 @@ import (
 	"time"
 )
 
-// A pace limits how often a loop turns: not at all as long as turns are rare,
-// and to a steady few once they are not.
+// A pace limits how often something is done: not at all as long as that is rare,
+// and to a steady few once it is not.
 type pace struct{ due time.Time }
 
+// The pace of one watch: so many turns at once, and then one each.
 const (
-	paceBurst = 10                     // turns that may follow each other at once
-	paceEvery = 250 * time.Millisecond // and then one each
+	paceBurst = 10
+	paceEvery = 250 * time.Millisecond
 )
 
 // turn counts a turn at now, and returns how long to wait before it.
-func (p *pace) turn(now time.Time) time.Duration {
-	if earliest := now.Add(-paceBurst * paceEvery); p.due.Before(earliest) {
+func (p *pace) turn(now time.Time, burst int, every time.Duration) time.Duration {
+	if earliest := now.Add(time.Duration(-burst) * every); p.due.Before(earliest) {
 		p.due = earliest
 	}
-	p.due = p.due.Add(paceEvery)
+	p.due = p.due.Add(every)
 	return max(0, p.due.Sub(now))
 }
 

@@ -11,11 +11,11 @@ func TestAPaceLetsRareTurnsRunFree(t *testing.T) {
 	var p pace
 	now := time.Now()
 	for range 1000 {
-		require.Zero(t, p.turn(now))
+		require.Zero(t, p.turn(now, paceBurst, paceEvery))
 		now = now.Add(paceEvery)
 	}
 	for range paceBurst {
-		require.Zero(t, p.turn(now), "a burst after a calm")
+		require.Zero(t, p.turn(now, paceBurst, paceEvery), "a burst after a calm")
 	}
 }
 
@@ -25,7 +25,7 @@ func TestAPaceSlowsDownAnEagerLoop(t *testing.T) {
 	now := start
 	const turns = 100
 	for range turns {
-		now = now.Add(p.turn(now))
+		now = now.Add(p.turn(now, paceBurst, paceEvery))
 	}
 	require.Equal(t, (turns-paceBurst)*paceEvery, now.Sub(start))
 }

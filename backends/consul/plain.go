@@ -1,6 +1,7 @@
 package consulkv
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hashicorp/consul/api"
@@ -14,8 +15,8 @@ const companionSuffix = ".election"
 func companion(key string) string { return key + companionSuffix }
 
 // lookAtBoth reads the key and its companion in one Txn.
-func (s *Store) lookAtBoth(key string, query *api.QueryOptions) (entry, error) {
-	found, err := s.transact([]*api.KVTxnOp{
+func (s *Store) lookAtBoth(ctx context.Context, key string, query *api.QueryOptions) (entry, error) {
+	found, err := s.transact(ctx, []*api.KVTxnOp{
 		{Verb: api.KVGetOrEmpty, Key: key},
 		{Verb: api.KVGetOrEmpty, Key: companion(key)},
 	}, query)
@@ -44,6 +45,7 @@ func (s *Store) lookAtBoth(key string, query *api.QueryOptions) (entry, error) {
 func decodeBoth(key, companion *api.KVPair) entry {
 	e, beside := decode(key), decode(companion)
 	e.version.companion = beside.version.key
+	e.floor = max(e.floor, beside.floor)
 	switch {
 	case e.vacant() && beside.rec.Foreign:
 		e.rec = beside.rec

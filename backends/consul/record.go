@@ -2,7 +2,9 @@ package consulkv
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"unicode/utf8"
 
 	"github.com/hashicorp/consul/api"
@@ -22,11 +24,18 @@ type entry struct {
 	// other one has none: its revision is the key's ModifyIndex. So a hand-over
 	// can mark the heir's own record without changing it.
 	shared bool
+
+	// floor is a token that a vacant key tells of: of its last record, or of a
+	// safe elsewhere that this one goes on from.
+	floor uint64
 }
 
 // A version tells whether a safe's keys have changed: the ModifyIndex of each, 0
 // if there is no such key. Without plain values there is no companion.
 type version struct{ key, companion uint64 }
+
+// newest returns an index that every later write is above.
+func (v version) newest() uint64 { return max(v.key, v.companion) }
 
 // decode returns what pair holds, which is nil if there is no such key.
 //
@@ -39,7 +48,7 @@ func decode(pair *api.KVPair) entry {
 	case pair.Flags != api.LockFlagValue:
 		return foreign(pair)
 	case pair.Session == "":
-		return entry{version: version{key: pair.ModifyIndex}}
+		return entry{version: version{key: pair.ModifyIndex}, floor: floorOf(pair.Value)}
 	}
 	rec := kv.Decode(string(pair.Value))
 	if rec.Foreign {
@@ -54,6 +63,51 @@ func decode(pair *api.KVPair) entry {
 	}
 	rec.Lease = pair.Session
 	return entry{rec: rec, version: version{key: pair.ModifyIndex}, session: pair.Session, shared: shared}
+}
+
+// A rest is what is left at a key by a record whose token is above the key's index: of
+// a safe that goes on from another store, or from a cluster whose keys were copied.
+// Records are texts with a token too, if they were published to, or had such a token.
+type rest struct {
+	Election int    `json:"election"`
+	Token    uint64 `json:"token"`
+}
+
+func (r rest) text() string {
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(fmt.Sprintf("consulkv: two numbers always have a text: %v", err))
+	}
+	return string(b)
+}
+
+// floorOf returns the token in a value that a vacant key was left with, or 0. No
+// store draws one above the largest int64, and there must be one above the floor.
+func floorOf(value []byte) uint64 {
+	var r rest
+	if json.Unmarshal(value, &r) != nil || r.Election != 1 || r.Token >= math.MaxInt64 {
+		return 0
+	}
+	return r.Token
+}
+
+// token returns what a new signature's text has for a token, if e is there now: 0 for
+// the index of its write, which is above all that the safe's keys have. If the last
+// token is above those, the new one is the next number.
+func (e entry) token() uint64 {
+	if last := max(e.floor, e.rec.Token); last > e.version.newest() {
+		return last + 1
+	}
+	return 0
+}
+
+// rest returns what a record leaves at its key when it is deleted: nothing, if the
+// index of any later write is above its token.
+func (e entry) rest() string {
+	if e.rec.Token > e.version.newest() {
+		return rest{Election: 1, Token: e.rec.Token}.text()
+	}
+	return ""
 }
 
 // foreign returns the entry of a key that somebody else has written.
@@ -95,11 +149,15 @@ func (e entry) revised(note string) uint64 {
 // look reads the key, linearizably: the leader asks a majority of the servers
 // whether it still leads, after the request has come in.
 func (s *Store) look(ctx context.Context, key string) (entry, error) {
-	query := (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx)
+	query := &api.QueryOptions{RequireConsistent: true}
 	if s.opts.Plain {
-		return s.lookAtBoth(key, query)
+		return s.lookAtBoth(ctx, key, query)
 	}
-	pair, _, err := s.client.KV().Get(key, query)
+	var pair *api.KVPair
+	err := s.conns.request(ctx, func(ctx context.Context) (err error) {
+		pair, _, err = s.client.KV().Get(key, query.WithContext(ctx))
+		return err
+	})
 	return s.decode(pair), err
 }
 

@@ -77,7 +77,11 @@ func (s *Store) grant(ctx context.Context, key string, ttl time.Duration) (strin
 	if s.checked() {
 		create = s.client.Session().Create
 	}
-	id, _, err := create(wanted, (&api.WriteOptions{}).WithContext(ctx))
+	var id string
+	err := s.conns.request(ctx, func(ctx context.Context) (err error) {
+		id, _, err = create(wanted, (&api.WriteOptions{}).WithContext(ctx))
+		return err
+	})
 	if refusesTTL(err) {
 		err = fmt.Errorf("%w: %w", kv.ErrInvalid, err)
 	}
@@ -104,7 +108,11 @@ func (s *Store) renew(ctx context.Context, session string) (renewal, error) {
 	if session == "" {
 		return renewal{}, fmt.Errorf("no session: %w", kv.ErrStale)
 	}
-	found, _, err := s.client.Session().Renew(session, (&api.WriteOptions{}).WithContext(ctx))
+	var found *api.SessionEntry
+	err := s.conns.request(ctx, func(ctx context.Context) (err error) {
+		found, _, err = s.client.Session().Renew(session, (&api.WriteOptions{}).WithContext(ctx))
+		return err
+	})
 	if err != nil {
 		return renewal{}, err
 	}
@@ -123,7 +131,10 @@ func (s *Store) renew(ctx context.Context, session string) (renewal, error) {
 }
 
 func (s *Store) destroy(ctx context.Context, session string) error {
-	_, err := s.client.Session().Destroy(session, (&api.WriteOptions{}).WithContext(ctx))
+	err := s.conns.request(ctx, func(ctx context.Context) error {
+		_, err := s.client.Session().Destroy(session, (&api.WriteOptions{}).WithContext(ctx))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("session %s is left to expire: %w", session, err)
 	}

@@ -55,6 +55,7 @@ type Options struct {
 // its own: any number of them may share a client, and the safes.
 type Store struct {
 	client   *api.Client
+	conns    *connections // of all stores that have the client
 	opts     Options
 	observed bool // what it reads and writes are the cells of a register
 }
@@ -65,7 +66,7 @@ var _ kv.Store = (*Store)(nil)
 // address, TLS, token, namespace and datacenter are those of the store. Options
 // may be nil.
 func New(client *api.Client, opts *Options) *Store {
-	s := &Store{client: client}
+	s := &Store{client: client, conns: connectionsOf(client)}
 	if opts != nil {
 		s.opts = *opts
 	}

@@ -64,7 +64,7 @@ func (s *Store) takeOver(ctx context.Context, key string, now entry, next kv.Rec
 	if err != nil {
 		return kv.Record{}, err
 	}
-	rec := kv.Record{Signature: next.Signature, Value: next.Value, Note: next.Note, TTL: ttl}
+	rec := kv.Record{Signature: next.Signature, Value: next.Value, Note: next.Note, Token: now.token(), TTL: ttl}
 	if rec.Note != "" {
 		rec.Revision = now.revised(rec.Note)
 	}
@@ -76,7 +76,7 @@ func (s *Store) takeOver(ctx context.Context, key string, now entry, next kv.Rec
 	if err != nil {
 		return kv.Record{}, err
 	}
-	done, err := s.put(ctx, key, now, rec, s.unlock(key, now.session), s.lock(key, content, rec.Lease))
+	done, err := s.put(ctx, key, now, rec, s.unlock(key, now.session, ""), s.lock(key, content, rec.Lease))
 	var no *refusal
 	if !errors.Is(err, kv.ErrStale) && !errors.As(err, &no) {
 		return done, err
@@ -103,7 +103,7 @@ func (s *Store) handOver(ctx context.Context, key string, now entry, next kv.Rec
 		return kv.Record{}, err
 	}
 	rec := kv.Record{
-		Signature: next.Signature, Value: next.Value, Note: next.Note, TTL: renewed.ttl,
+		Signature: next.Signature, Value: next.Value, Note: next.Note, Token: now.token(), TTL: renewed.ttl,
 		Lease: next.Lease, Revision: now.rec.Revision + 1,
 	}
 	content, err := s.encode(rec)
@@ -125,7 +125,7 @@ func (s *Store) handOver(ctx context.Context, key string, now entry, next kv.Rec
 		if err != nil {
 			return kv.Record{}, err
 		}
-		done, err := s.put(ctx, key, now, rec, s.unlock(key, now.session), s.lock(key, content, next.Lease), mark)
+		done, err := s.put(ctx, key, now, rec, s.unlock(key, now.session, ""), s.lock(key, content, next.Lease), mark)
 		if _, refusing := errors.AsType[*refusal](err); !refusing {
 			return done, err
 		}
@@ -148,7 +148,7 @@ func (s *Store) mark(home string, heir entry, handed text) ([]*api.KVTxnOp, erro
 	if err != nil {
 		return nil, fmt.Errorf("together with the heir's own: %w", err)
 	}
-	return slices.Concat(ops, s.unlock(home, heir.session), s.lock(home, own, heir.session)), nil
+	return slices.Concat(ops, s.unlock(home, heir.session, ""), s.lock(home, own, heir.session)), nil
 }
 
 // renewFor renews the lease that is to back next.

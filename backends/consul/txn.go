@@ -62,10 +62,10 @@ func hold(key, value, session string) *api.KVTxnOp {
 	}
 }
 
-// unlock opens the key, with an empty value, if the session holds it. The key
-// stays, as it does when a session expires.
-func (s *Store) unlock(key, session string) []*api.KVTxnOp {
-	ops := []*api.KVTxnOp{{Verb: api.KVUnlock, Key: key, Flags: api.LockFlagValue, Session: session}}
+// unlock opens the key, if the session holds it, and leaves a value there, which is
+// mostly empty. The key stays, as it does when a session expires.
+func (s *Store) unlock(key, session, value string) []*api.KVTxnOp {
+	ops := []*api.KVTxnOp{{Verb: api.KVUnlock, Key: key, Value: []byte(value), Flags: api.LockFlagValue, Session: session}}
 	if s.opts.Plain {
 		ops = append(ops, remove(companion(key)))
 	}
@@ -79,7 +79,7 @@ func remove(key string) *api.KVTxnOp { return &api.KVTxnOp{Verb: api.KVDelete, K
 // ModifyIndex of the last lock on key. A [*refusal] is definite: nothing
 // happened. After any other error it may have, or may still.
 func (s *Store) apply(ctx context.Context, key string, ops []*api.KVTxnOp) (uint64, error) {
-	results, err := s.transact(ops, (&api.QueryOptions{}).WithContext(ctx))
+	results, err := s.transact(ctx, ops, &api.QueryOptions{})
 	if err != nil {
 		return 0, err
 	}
@@ -92,8 +92,15 @@ func (s *Store) apply(ctx context.Context, key string, ops []*api.KVTxnOp) (uint
 	return 0, fmt.Errorf("the server did not say what it wrote at %q: the client needs key:read", key)
 }
 
-func (s *Store) transact(ops []*api.KVTxnOp, query *api.QueryOptions) (api.KVPairs, error) {
-	done, answer, _, err := s.client.KV().Txn(ops, query)
+func (s *Store) transact(ctx context.Context, ops []*api.KVTxnOp, query *api.QueryOptions) (api.KVPairs, error) {
+	var (
+		done   bool
+		answer *api.KVTxnResponse
+	)
+	err := s.conns.request(ctx, func(ctx context.Context) (err error) {
+		done, answer, _, err = s.client.KV().Txn(ops, query.WithContext(ctx))
+		return err
+	})
 	switch {
 	case err != nil:
 		return nil, err

@@ -12,31 +12,62 @@ import (
 
 // watch yields what the key holds, and again whenever that has changed. It
 // returns nil once the reader has left, and otherwise why it ended.
-//
-// A blocking query may return without a change, as often as it likes: at its
-// end, after a write that changed nothing, after a snapshot was restored.
 func (s *Store) watch(ctx context.Context, key string, yield func(kv.Record, error) bool) error {
-	var (
-		last  entry
-		index uint64
-		turns pace
-	)
-	for first := true; ; first = false {
-		wait, start := s.backstop(last.rec), time.Now()
-		now, reached, err := s.await(ctx, key, index, wait)
+	last, index, err := s.read(ctx, key)
+	if err != nil {
+		return err
+	}
+	of := subject{key: key, plain: s.opts.Plain, observed: s.observed}
+	watched := s.conns.join(of, index)
+	defer s.conns.leave(of)
+	if !yield(last.rec, last.vacancy()) {
+		return nil
+	}
+	look := func(ctx context.Context, index uint64) (now entry, reached, next uint64, err error) {
+		return s.lookOn(ctx, key, index, last.rec)
+	}
+	for {
+		now, err := watched.next(ctx, look)
 		if err != nil {
 			return err
 		}
-		early := time.Since(start) < wait
-		if (first || now.rec != last.rec) && !yield(now.rec, now.vacancy()) {
+		if now.rec != last.rec && !yield(now.rec, now.vacancy()) {
 			return nil
 		}
 		last = now
-		index = following(index, reached, early)
-		if err := sleep(ctx, turns.turn(time.Now())); err != nil {
-			return err
+	}
+}
+
+// read is a short poll, which comes when it is its turn.
+func (s *Store) read(ctx context.Context, key string) (now entry, reached uint64, err error) {
+	err = s.conns.poll(ctx, func(ctx context.Context) error {
+		now, reached, err = s.await(ctx, key, 0, 0)
+		return err
+	})
+	return now, reached, err
+}
+
+// lookOn looks at a key that held rec at the index: by a blocking query if the client
+// has room for one, and otherwise by a short poll. It returns what the key holds, the
+// index that this shows, and the one to look on from.
+//
+// A blocking query may return without a change, as often as it likes: at its end,
+// after a write that changed nothing, after a snapshot was restored.
+func (s *Store) lookOn(ctx context.Context, key string, index uint64, rec kv.Record) (now entry, reached, next uint64, err error) {
+	if long := s.conns.hold(ctx); long != nil {
+		wait, start := s.backstop(rec), time.Now()
+		now, reached, err = s.await(long.ctx, key, index, wait)
+		needed := long.needed() || cutOff(ctx, err)
+		long.release()
+		if err == nil || !needed {
+			return now, reached, following(index, reached, time.Since(start) < wait), s.conns.heed(ctx, err)
 		}
 	}
+	if err := sleep(ctx, pollPause()); err != nil {
+		return entry{}, 0, 0, err
+	}
+	now, reached, err = s.read(ctx, key)
+	return now, reached, reached, err
 }
 
 // following returns the index to wait at after a query that waited at index. It
@@ -67,7 +98,9 @@ func (s *Store) await(ctx context.Context, key string, index uint64, wait time.D
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	query := &api.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: wait}
-	pair, meta, err := s.client.KV().Get(key, query.WithContext(bounded))
+	traced, connected := traceConnection(bounded, s.conns.retreat)
+	pair, meta, err := s.client.KV().Get(key, query.WithContext(traced))
+	connected()
 	now := s.decode(pair)
 	if err == nil && s.opts.Plain {
 		now, err = s.look(bounded, key)

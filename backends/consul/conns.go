@@ -1,0 +1,200 @@
+package consulkv
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/hashicorp/consul/api"
+)
+
+// What the stores of one client have under way at once, so that no watch takes a
+// connection that a refresh needs. An agent takes 200 connections from one address
+// by default (limits.http_max_conns_per_client), and several processes may share
+// the address: three busy ones, or a dozen that wait, fit in beside each other.
+const (
+	longPolls  = 16 // blocking queries
+	shortPolls = 4  // reads, of watches that begin and of keys that find no room for a blocking query
+	requests   = 32 // everything else
+
+	// fewRequests is the limit for a while after a refusal. Go's transport keeps
+	// about as many connections open between requests (GOMAXPROCS + 1, in the
+	// client's default), so that none has to be opened.
+	fewRequests = 4
+)
+
+// MaxConnections is how many connections the stores of one client hold at most, over
+// HTTP/1.1, however many safes they watch and refresh. The client's transport may keep
+// some more open that are idle.
+const MaxConnections = longPolls + shortPolls + requests
+
+const (
+	// calm is how long after a refusal there are few requests and slow polls.
+	calm = 5 * time.Second
+	// regain is how long after a refusal the first blocking query may come back,
+	// and how long each further one takes. The first ones tell whether there is
+	// room again, long before all are back.
+	regain = 2 * time.Second
+
+	// pollEvery is how often a key without a blocking query is read, give or take
+	// a quarter. All of a client together read once each pollSpace at most,
+	// about a fiftieth of what an agent on two cores can answer, but for a burst
+	// when many begin at once; after a refusal once each pollSpaceCalm.
+	pollEvery     = time.Second
+	pollSpace     = 20 * time.Millisecond
+	pollSpaceCalm = 250 * time.Millisecond
+	pollBurst     = 256
+)
+
+// connections shares out what one client has under way.
+type connections struct {
+	requests, polls gate
+
+	mu      sync.Mutex
+	refused time.Time              // the agent had no room for a request when
+	long    map[*longPoll]struct{} // the blocking queries under way
+	views   map[subject]*view      // that are watched
+	reads   pace                   // of the short polls
+}
+
+// perClient has the connections of each client that is still in use: of type
+// *connections, by weak.Pointer[api.Client]. An agent counts connections, whichever
+// store they serve.
+var perClient sync.Map //nolint:gochecknoglobals // the bound is that of a client, which stores share without knowing each other
+
+func connectionsOf(client *api.Client) *connections {
+	c := &connections{long: make(map[*longPoll]struct{}), views: make(map[subject]*view)}
+	c.requests.width = c.room
+	c.polls.width = func() int { return shortPolls }
+	if client == nil {
+		return c
+	}
+	key := weak.Make(client)
+	known, shared := perClient.LoadOrStore(key, c)
+	if !shared {
+		runtime.AddCleanup(client, func(key weak.Pointer[api.Client]) { perClient.Delete(key) }, key)
+	}
+	return known.(*connections)
+}
+
+// room returns how many requests there may be at once.
+func (c *connections) room() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.refused) < calm {
+		return fewRequests
+	}
+	return requests
+}
+
+// request makes one request that is no watch's, as soon as there is room.
+func (c *connections) request(ctx context.Context, do func(context.Context) error) error {
+	if err := c.requests.enter(ctx); err != nil {
+		return err
+	}
+	defer c.requests.leave()
+	traced, connected := traceConnection(ctx, c.retreat)
+	err := do(traced)
+	connected()
+	return c.heed(ctx, err)
+}
+
+// poll makes one short request of a watch, when it is its turn.
+func (c *connections) poll(ctx context.Context, do func(context.Context) error) error {
+	if err := c.polls.enter(ctx); err != nil {
+		return err
+	}
+	defer c.polls.leave()
+	for {
+		if err := sleep(ctx, c.untilRead(time.Now())); err != nil {
+			return err
+		}
+		if err := do(ctx); !cutOff(ctx, err) {
+			return c.heed(ctx, err)
+		}
+	}
+}
+
+// cutOff reports whether a request that nobody ended has lost its connection to the end
+// of another: net/http may pass on the connection of a blocking query that has just been
+// answered, and close it all the same if that query's context ends in this moment.
+func cutOff(ctx context.Context, err error) bool {
+	return errors.Is(err, errNeeded) && ctx.Err() == nil
+}
+
+// untilRead counts a short poll, and returns how long it has to wait.
+func (c *connections) untilRead(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	burst, space := pollBurst, pollSpace
+	if now.Sub(c.refused) < calm {
+		burst, space = 1, pollSpaceCalm
+	}
+	// No more polls wait at once than are let in: turns beyond those were given up.
+	if most := now.Add(shortPolls * space); c.reads.due.After(most) {
+		c.reads.due = most
+	}
+	return c.reads.turn(now, burst, space)
+}
+
+// pollPause returns how long it is from one short poll of a key to the next.
+func pollPause() time.Duration {
+	return pollEvery*3/4 + rand.N(pollEvery/2)
+}
+
+// A longPoll is the room that a blocking query takes.
+type longPoll struct {
+	conns  *connections
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// errNeeded is why a blocking query ends whose connection a request may need.
+var errNeeded = errors.New("a request needs the connection")
+
+// hold returns the room for a blocking query, whose context ends when a request
+// needs the connection; nil if there is none.
+func (c *connections) hold(ctx context.Context) *longPoll {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.long) >= min(longPolls, int(time.Since(c.refused)/regain)) {
+		return nil
+	}
+	p := &longPoll{conns: c}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	c.long[p] = struct{}{}
+	return p
+}
+
+// needed reports whether the query has ended for the sake of a request.
+func (p *longPoll) needed() bool { return errors.Is(context.Cause(p.ctx), errNeeded) }
+
+func (p *longPoll) release() {
+	p.conns.mu.Lock()
+	defer p.conns.mu.Unlock()
+	delete(p.conns.long, p)
+	p.cancel(nil)
+}
+
+// heed takes in how a request has ended, and returns its error.
+func (c *connections) heed(ctx context.Context, err error) error {
+	err = plainly(err)
+	if ctx.Err() == nil && refusesConnection(err) && !errors.Is(err, errNeeded) {
+		c.retreat()
+	}
+	return err
+}
+
+// retreat ends all blocking queries, since a request has found no connection.
+func (c *connections) retreat() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refused = time.Now()
+	for p := range c.long {
+		p.cancel(errNeeded)
+	}
+}
