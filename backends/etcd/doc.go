@@ -161,7 +161,7 @@
 //
 // The user needs the permission readwrite on the prefix. (Names with ":heir" and
 // ":request" at the end are beside each election that has a succession or heeds
-// requests.) Where users log in with
+// requests, ":hold" where there is a hold.) Where users log in with
 // a password, the client logs in anew for each keep-alive and each stream of
 // watches, which the server makes costly on purpose: prefer client certificates.
 //
@@ -169,6 +169,11 @@
 // and set DialKeepAliveTime and DialKeepAliveTimeout (10 s and 5 s, say). Without
 // them, a connection that has died without a sign is noticed when a watch gets
 // no answer to its next look: after [Options].Backstop and ten seconds, about.
+//
+// A client logs a warning for each request that fails, those included that its caller
+// has called off: a candidate does so when an answer is of no use any more. Wrap its
+// configuration in [Quiet] to be warned of everything but that. For a client that
+// others have made nothing can be done: it logs before this package hears of it.
 //
 // Do not put a proxy in between that answers Unavailable by itself: the client
 // repeats a keep-alive without a pause until the context ends, some ten thousand

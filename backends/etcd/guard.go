@@ -8,10 +8,10 @@ import (
 
 // Guard returns the condition that the safe holds rec, for a Txn of one's own:
 // what the Txn does is done by the leader or not at all, however long it was on
-// its way. rec is the record of a term (election.Term.Record), in whatever
+// its way. Name and rec are those of a term (election.Term.NamedRecord), in whatever
 // state: a value that was published since changes nothing.
 //
-//	client.Txn(ctx).If(store.Guard("reports", term.Record())).Then(…)
+//	client.Txn(ctx).If(store.Guard(term.NamedRecord())).Then(…)
 //
 // It compares the lease of the record's key, asks the server nothing, and never
 // holds for a key that is missing, a record without a lease, or a name that the

@@ -62,9 +62,24 @@ func TestALeaderThatSleptBeyondItsTermIsRefused(t *testing.T) {
 		term := elected(t, store, name, short)
 		require.Greater(t, term.Token(), old.Token())
 		require.False(t, writes(t, client, store, name, late), "the old leader has written")
-		require.True(t, writes(t, client, store, name, term.Record()))
+		require.True(t, writesIf(t, client, store.Guard(term.NamedRecord())))
 		require.Error(t, old.Err())
 		proxy.Heal()
+	})
+}
+
+// One candidate leads in two elections. A guard is for the one whose term is given.
+func TestAGuardIsForTheTermsOwnElection(t *testing.T) {
+	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
+		one, two := elected(t, store, signed("").Signature, nil), elected(t, store, signed("").Signature, nil)
+		name, rec := one.NamedRecord()
+		another, _ := two.NamedRecord()
+		require.False(t, writesIf(t, client, store.Guard(another, rec)))
+		require.NoError(t, two.Resign(within(t, patience)))
+		require.True(t, writesIf(t, client, store.Guard(one.NamedRecord())))
+		require.True(t, writesIf(t, client, store.Guard(name, rec)))
+		require.False(t, writesIf(t, client, store.Guard(two.NamedRecord())))
 	})
 }
 

@@ -31,6 +31,29 @@ func (l *line) head() *mvccpb.KeyValue {
 	return head
 }
 
+// front returns the line without those who stand behind the first.
+func (l *line) front() line {
+	front := line{revision: l.revision}
+	if head := l.head(); head != nil {
+		front.places = map[string]*mvccpb.KeyValue{string(head.Key): head}
+	}
+	return front
+}
+
+// apply carries changes out. One message has all changes of a revision, so that
+// the line is then as it was at the last one's.
+func (l *line) apply(events []*clientv3.Event) {
+	for _, event := range events {
+		key := string(event.Kv.Key)
+		l.revision = event.Kv.ModRevision
+		if event.Type == clientv3.EventTypeDelete {
+			delete(l.places, key)
+		} else {
+			l.places[key] = event.Kv
+		}
+	}
+}
+
 // first reads up to n places, from the head on.
 func (sf safe) first(n int64) clientv3.Op {
 	return clientv3.OpGet(sf.start, clientv3.WithRange(sf.end), clientv3.WithLimit(n),

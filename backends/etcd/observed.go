@@ -48,10 +48,10 @@ func NewObserved(client *clientv3.Client, opts *ObservedOptions) *Observed {
 
 // Guard returns the conditions that the safe holds rec, for a Txn of one's own: what
 // the Txn does is done by the leader or not at all, however long it was on its way.
-// rec is the record of a term (election.Term.Record), in whatever state: neither a
-// refresh nor a value that was published since changes anything.
+// Name and rec are those of a term (election.Term.NamedRecord), in whatever state:
+// neither a refresh nor a value that was published since changes anything.
 //
-//	client.Txn(ctx).If(observed.Guard("reports", term.Record())...).Then(…)
+//	client.Txn(ctx).If(observed.Guard(term.NamedRecord())...).Then(…)
 //
 // Until others have judged and replaced it, a record has the safe, though its owner
 // may have stopped trusting it.

@@ -223,8 +223,8 @@ func TestAJoinThatWasCutShortIsFoundOrFades(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*200*time.Microsecond)
 			_, err := store.Join(ctx, name, rec)
 			cancel()
-			if err != nil {
-				require.ErrorIs(t, err, context.DeadlineExceeded)
+			if err != nil { // the context's, or the server's own word for it
+				requireOpen(t, "join", err)
 			}
 			place := joined(t, store, name, rec)
 			require.NoError(t, store.Delete(within(t, patience), name, place))

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -30,6 +30,8 @@ const (
 // time which key is first. With Options.Plain, it reads the companion of each
 // value that comes to be first. If the watch is lost (the revision was compacted,
 // the server has no leader), it begins anew.
+//
+// For a slow reader changes are merged: it is told the newest state when it goes on.
 //
 // After about [Options].Backstop without a loss it begins anew as well, which
 // bounds how long a connection can be dead unnoticed. If no answer comes to a
@@ -60,45 +62,114 @@ type watch struct {
 	backstop time.Duration
 	yield    func(kv.Record, error) bool
 
-	line line             // as last heard
-	head *mvccpb.KeyValue // of which the reader was told last
-	told bool             // whether the reader was told anything yet,
-	last kv.Record        // and what: zero for a vacant safe
+	told bool      // whether the reader was told anything yet,
+	last kv.Record // and what last: zero for a vacant safe
 }
 
 // run goes on until the reader leaves or an error ends the watch.
 func (w *watch) run(ctx context.Context) error {
 	pause := firstPause
 	for {
-		if err := w.look(ctx); err != nil {
-			return err
-		}
-		err := w.tell(ctx)
-		if err == nil {
-			err = w.follow(ctx)
-		}
-		if err == nil {
+		err := w.round(ctx)
+		switch {
+		case err == nil:
 			pause = firstPause
-			continue
-		}
-		if !lost(err) {
+		case lost(err):
+			sleep(ctx, jitter(pause))
+			pause = min(2*pause, lastPause)
+		default:
 			return err
 		}
-		sleep(ctx, jitter(pause))
-		pause = min(2*pause, lastPause)
 	}
 }
 
-// look reads the whole line.
-func (w *watch) look(ctx context.Context) error {
-	return answered(ctx, func(ctx context.Context) (err error) {
-		w.line, err = w.read(ctx, w.all())
-		return err
+// round looks, and tells of what changes from then on, until it is time to look
+// again. The client keeps every change that nobody has taken from it, so a
+// goroutine takes them at once, however long the reader is busy, and has the newest
+// state ready.
+func (w *watch) round(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	newest := make(chan line, 1)
+	var ended error // valid when newest is closed
+	var listener sync.WaitGroup
+	defer listener.Wait()
+	defer cancel()
+	listener.Go(func() {
+		defer close(newest)
+		ended = w.listen(ctx, newest)
 	})
+	for front := range newest {
+		if err := w.tell(ctx, front); err != nil {
+			return err
+		}
+	}
+	return ended
 }
 
-// answered carries out a read that does not wait for ever.
+// listen reads the whole line, follows its changes, and leaves the newest front in
+// the channel. It returns nil when it is time to look again.
+func (w *watch) listen(ctx context.Context, newest chan line) error {
+	l, err := w.look(ctx)
+	if err != nil {
+		return err
+	}
+	head := l.head()
+	newest <- l.front()
+	// The client's Watch waits for the server to confirm, so it needs a bound
+	// too.
+	round, cancel := context.WithTimeout(ctx, jitter(w.backstop))
+	defer cancel()
+	// The client puts all watches whose contexts have the same gRPC metadata on
+	// one stream.
+	changes := w.client.Watch(clientv3.WithRequireLeader(round), w.start,
+		clientv3.WithRange(w.end), clientv3.WithRev(l.revision+1))
+	for {
+		select {
+		case <-round.Done():
+			return nil
+		case resp, open := <-changes:
+			switch err := resp.Err(); {
+			case round.Err() != nil:
+				return nil
+			case !open:
+				return errLost
+			case err != nil:
+				return err
+			}
+			l.apply(resp.Events)
+			if now := l.head(); now != head {
+				head = now
+				replace(newest, l.front())
+			}
+		}
+	}
+}
+
+// replace puts the value into a channel with room for one, in the place of what is
+// there. Nobody else puts anything there.
+func replace[T any](c chan T, value T) {
+	select {
+	case <-c:
+	default:
+	}
+	c <- value
+}
+
+// look reads the whole line.
+func (w *watch) look(ctx context.Context) (l line, err error) {
+	err = answered(ctx, func(ctx context.Context) (err error) {
+		l, err = w.read(ctx, w.all())
+		return err
+	})
+	return l, err
+}
+
+// answered carries out a read that does not wait for ever. It does not begin if ctx
+// has ended, of which the client would warn in its log.
 func answered(ctx context.Context, read func(context.Context) error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	bounded, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	err := read(bounded)
@@ -109,69 +180,17 @@ func answered(ctx context.Context, read func(context.Context) error) error {
 	return err
 }
 
-// follow tells of every change since the line was read. It returns nil when it is
-// time to look again.
-func (w *watch) follow(ctx context.Context) error {
-	// The client's Watch waits for the server to confirm, so it needs a bound
-	// too.
-	round, cancel := context.WithTimeout(ctx, jitter(w.backstop))
-	defer cancel()
-	// The client puts all watches whose contexts have the same gRPC metadata on
-	// one stream.
-	changes := w.client.Watch(clientv3.WithRequireLeader(round), w.start,
-		clientv3.WithRange(w.end), clientv3.WithRev(w.line.revision+1))
-	for {
-		select {
-		case <-round.Done():
-			return nil
-		case resp, open := <-changes:
-			if round.Err() != nil {
-				return nil
-			}
-			if !open {
-				return errLost
-			}
-			if err := resp.Err(); err != nil {
-				return err
-			}
-			w.line.apply(resp.Events)
-			if err := w.tell(ctx); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-// apply carries changes out. One message has all changes of a revision, so that
-// the line is then as it was at the last one's.
-func (l *line) apply(events []*clientv3.Event) {
-	for _, event := range events {
-		key := string(event.Kv.Key)
-		l.revision = event.Kv.ModRevision
-		if event.Type == clientv3.EventTypeDelete {
-			delete(l.places, key)
-		} else {
-			l.places[key] = event.Kv
-		}
-	}
-}
-
 // tell yields what the safe holds now, unless that was told last. It passes on
 // every error but ErrVacant.
-func (w *watch) tell(ctx context.Context) error {
-	head := w.line.head()
-	if w.told && head == w.head {
-		return nil
-	}
+func (w *watch) tell(ctx context.Context, front line) error {
 	var rec kv.Record
 	vacant := answered(ctx, func(ctx context.Context) (err error) {
-		rec, err = w.held(ctx, w.line)
+		rec, err = w.held(ctx, front)
 		return err
 	})
 	if vacant != nil && !errors.Is(vacant, kv.ErrVacant) {
 		return vacant
 	}
-	w.head = head
 	if w.told && rec == w.last {
 		return nil
 	}
