@@ -198,7 +198,8 @@
 //   - on all the keys: EVAL, EVALSHA, TYPE, EXISTS, GET, GETEX, SET, DEL, PTTL,
 //     PEXPIREAT (not where observers judge); and TIME; with a quarantine also INFO, and with plain values
 //     PEXPIRETIME; where there is a succession, or requests are heeded, on the keys
-//     of the names with ":heir" and ":request" at the end too;
+//     of the names with ":heir" and ":request" at the end too,
+//     and with a hold (Options.Hold) of those with ":hold";
 //   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
 //     works, but watches learn of a release only at their next look;
 //   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE. A server that

@@ -16,7 +16,8 @@ import (
 // asleep when the safe went to another. A new value or a refresh meanwhile does
 // no harm. It is for data on the same server; elsewhere, check the token.
 //
-//	_, err := store.Eval(ctx, "jobs", term.Record(),
+//	name, rec := term.NamedRecord()
+//	_, err := store.Eval(ctx, name, rec,
 //		`return redis.call('SET', KEYS[1], ARGV[1])`, []string{"{jobs}:last"}, "42")
 //
 // The source, keys and args are those of an EVAL: the script has KEYS and ARGV of

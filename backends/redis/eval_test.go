@@ -325,7 +325,8 @@ func TestALeaderThatProclaimedAnewWritesStill(t *testing.T) {
 		require.NoError(b, term.Proclaim(b.ctx, "busy"))
 		require.NotEqual(b, before.Revision, term.Record().Revision)
 		b.writes(name, before, "by the record of before")
-		b.writes(name, term.Record(), "by that of now")
+		own, rec := term.NamedRecord()
+		b.writes(own, rec, "by that of now")
 	})
 }
 
