@@ -43,9 +43,9 @@
 //
 // A write that a majority refused is taken back from the others. When its proposer
 // vanishes on the way, what a minority has accepted stays in the way there for its TTL
-// at most: an acceptor gives up a live lease for nobody but its owner. After a create or a refresh that matters only if another member is
-// gone too; after a hand-over or a delete nobody may be able to read or to write the
-// safe for so long.
+// at most: an acceptor gives up a live lease for nobody but its owner. After a create
+// or a refresh that matters only if another member is gone too; after a hand-over or a
+// delete nobody may be able to read or to write the safe for so long.
 //
 // # Requirements
 //

@@ -2,10 +2,7 @@ package paxoskv_test
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +15,7 @@ import (
 	paxoskv "github.com/electkv/election/backends/paxos"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/testenv"
 )
 
 // memberVariable tells a copy of this test binary which member it is.
@@ -46,22 +44,14 @@ type part struct {
 }
 
 func (p part) options() (paxoskv.Options, error) {
-	pair, err := tls.LoadX509KeyPair(p.Cert, p.Key)
+	config, err := testenv.ReadConfig(p.Cert, p.Key, p.CA)
 	if err != nil {
 		return paxoskv.Options{}, err
-	}
-	ca, err := os.ReadFile(p.CA)
-	if err != nil {
-		return paxoskv.Options{}, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(ca) {
-		return paxoskv.Options{}, errors.New("no certificate authority")
 	}
 	return paxoskv.Options{
 		ID: p.ID, Peers: p.Peers, Cluster: "hosts", Dir: p.Dir, Founding: true,
 		MaxTTL: p.MaxTTL, Round: 500 * time.Millisecond,
-		TLS:    &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool},
+		TLS:    config,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", p.Who),
 	}, nil
 }

@@ -31,6 +31,13 @@ type Options struct {
 	// TLS has the certificate of this member, its key, and in RootCAs the authority
 	// that signed those of all members. A member's certificate is for the host in
 	// its ID, for clients and servers. Required: there is no way without.
+	//
+	// A connection ends when the certificate of either side expires. GetCertificate
+	// and GetClientCertificate, which go together, are called for each new
+	// connection. VerifyPeerCertificate and VerifyConnection are called on both
+	// sides, after the other side was verified. All other settings apply too, but
+	// those that would make connections less than mutual, which New refuses, and
+	// session tickets, which are off.
 	TLS *tls.Config
 
 	// Listen is the address to listen at, if it is not the ID.

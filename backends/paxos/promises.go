@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 // promises keep on disk which counters a member may have promised, so that it
@@ -48,6 +50,9 @@ func openPromises(dir string) (p *promises, used bool, err error) {
 		return nil, false, fmt.Errorf("%s is damaged: rename it, so that the folder is not empty and the member waits as after every restart; tokens may grow no more if all other members lose theirs", p.path)
 	}
 	p.kept = binary.BigEndian.Uint64(text[8:])
+	if p.kept >= lease.MaxCounter {
+		return nil, false, fmt.Errorf("%s says that counters up to %d were promised, and none above %d exists: clocks and use do not lead there, so a holder of a certificate of this cluster sent that one. To mend it, stop all members, withdraw that certificate, rename this file at each member that reports this, and start the members again; tokens then start from the wall clock, so reset services that remember larger ones", p.path, p.kept, uint64(lease.MaxCounter))
+	}
 	return p, true, nil
 }
 
@@ -72,7 +77,10 @@ func (p *promises) keep(counter uint64) error {
 	if counter <= p.kept {
 		return nil
 	}
-	next := counter + ahead
+	if counter > lease.MaxCounter {
+		return fmt.Errorf("counter %d, where %d is the largest", counter, uint64(lease.MaxCounter))
+	}
+	next := min(counter+ahead, lease.MaxCounter)
 	text := binary.BigEndian.AppendUint64([]byte(magic+"    "), next)
 	binary.BigEndian.PutUint32(text[4:], crc32.ChecksumIEEE(text[8:]))
 	if err := replace(p.path, text); err != nil {

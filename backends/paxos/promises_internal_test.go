@@ -1,11 +1,17 @@
 package paxoskv
 
 import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 func TestPromisesOutliveARestart(t *testing.T) {
@@ -32,6 +38,39 @@ func TestPromisesOutliveARestart(t *testing.T) {
 	again, _, err = openPromises(dir)
 	require.NoError(t, err)
 	require.Equal(t, p.kept, again.kept)
+}
+
+func TestNoCounterMakesThePromisesGoBack(t *testing.T) {
+	dir := t.TempDir()
+	p, _, err := openPromises(dir)
+	require.NoError(t, err)
+	require.NoError(t, p.keep(5))
+	before := p.kept
+	for _, wild := range []uint64{lease.MaxCounter + 1, math.MaxUint64 - ahead + 1, math.MaxUint64} {
+		require.ErrorContains(t, p.keep(wild), "is the largest")
+		again, _, err := openPromises(dir)
+		require.NoError(t, err)
+		require.Equal(t, before, again.kept)
+	}
+	require.NoError(t, p.keep(lease.MaxCounter-ahead-1))
+	again, _, err := openPromises(dir)
+	require.NoError(t, err)
+	require.EqualValues(t, lease.MaxCounter-1, again.kept)
+	require.NoError(t, p.keep(again.kept+1))
+	require.EqualValues(t, lease.MaxCounter, p.kept)
+}
+
+func TestPromisesOutOfBoundsAreRefusedWithTheWayToMendThem(t *testing.T) {
+	dir := t.TempDir()
+	for _, wild := range []uint64{lease.MaxCounter, lease.MaxCounter + 1, math.MaxUint64} {
+		text := binary.BigEndian.AppendUint64([]byte(magic+"    "), wild)
+		binary.BigEndian.PutUint32(text[4:], crc32.ChecksumIEEE(text[8:]))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, promisesFile), text, 0o600))
+		_, _, err := openPromises(dir)
+		require.ErrorContains(t, err, fmt.Sprint(wild))
+		require.ErrorContains(t, err, filepath.Join(dir, promisesFile))
+		require.ErrorContains(t, err, "rename this file")
+	}
 }
 
 func TestDamagedPromisesAreNoPromises(t *testing.T) {

@@ -1,7 +1,10 @@
 package paxoskv
 
 import (
+	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -11,8 +14,8 @@ import (
 
 const (
 	minTTL    = 100 * time.Millisecond
-	maxName   = 4 << 10
-	maxRecord = 512 << 10
+	maxName   = lease.MaxSafe
+	maxRecord = lease.MaxRecord
 )
 
 // record returns what a state says to callers.
@@ -90,17 +93,52 @@ func short(name string) string {
 	return name
 }
 
+// gaveUp says why an operation has ended without an outcome: what each member has said at
+// last, or why it has said nothing.
 func (s *Store) gaveUp(why error, op *lease.Operation) error {
-	text := ""
-	if d := s.Quarantined(); d > 0 {
-		text = fmt.Sprintf("; this one is in quarantine for %v more", d.Round(time.Millisecond))
-	}
-	if op.Heard() < s.terms.Majority() {
-		for _, m := range s.Status().Members {
-			if m.Trouble != nil {
-				text += fmt.Sprintf("; %s: %v", m.ID, m.Trouble)
-			}
+	troubles := s.troubles()
+	heard, text := 0, []string{}
+	for _, said := range op.Account() {
+		switch trouble, away := troubles[string(said.Member)]; {
+		case said.What != "":
+			heard++
+			text = append(text, fmt.Sprintf("%s %s", said.Member, said.What))
+		case away:
+			text = append(text, trouble)
+		default:
+			text = append(text, fmt.Sprintf("%s has not answered: is it in quarantine?", said.Member))
 		}
 	}
-	return fmt.Errorf("%d of %d members answered at last, where %d must%s: %w", op.Heard(), len(s.terms.Members), s.terms.Majority(), text, why)
+	if note := op.Note(); note != "" {
+		text = append(text, note)
+	}
+	if d := s.Quarantined(); d > 0 {
+		text = append(text, fmt.Sprintf("this member is in quarantine for %v more", d.Round(time.Millisecond)))
+	}
+	of, all := fmt.Sprintf("%d of %d members must agree", s.terms.Majority(), len(s.terms.Members)), strings.Join(text, "; ")
+	if heard < s.terms.Majority() {
+		return fmt.Errorf("no majority answers: %s, and %d answered; %s: %w", of, heard, all, why)
+	}
+	return fmt.Errorf("no majority agrees: %s; %s: %w", of, all, why)
+}
+
+// tooLate is why an operation was not begun: its context has ended.
+func (s *Store) tooLate(ctx context.Context, name, what string) error {
+	text := []string{what}
+	for _, trouble := range s.troubles() {
+		text = append(text, trouble)
+	}
+	slices.Sort(text[1:])
+	return fmt.Errorf("paxoskv: %q: %s: %w", short(name), strings.Join(text, "; "), context.Cause(ctx))
+}
+
+// troubles says of each member that is not connected why, as far as is known.
+func (s *Store) troubles() map[string]string {
+	all := map[string]string{}
+	for _, m := range s.Status().Members {
+		if m.Trouble != nil {
+			all[m.ID] = fmt.Sprintf("%s is not connected: %v", m.ID, m.Trouble)
+		}
+	}
+	return all
 }

@@ -2,6 +2,7 @@ package paxoskv
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -27,8 +28,34 @@ func TestASceneNeverGoesBack(t *testing.T) {
 		{lease.Sight{}, false},
 	} {
 		before, _, _ := sc.look()
-		sc.show(step.shown)
+		sc.show(step.shown, time.Time{})
 		after, _, _ := sc.look()
 		require.Equal(t, step.news, before.Ballot != after.Ballot || before.Live != after.Live, "%+v", step.shown)
+	}
+}
+
+func TestAnAnswerCorrectsNewsThatCameBeforeItsQuestion(t *testing.T) {
+	ballot := lease.Ballot{Counter: 5}
+	truth := lease.Result{Verdict: lease.Found, Sight: lease.Sight{Ballot: ballot, State: lease.State{Tenure: ballot}, Live: true, Life: 1 << 40}}
+	for name, lie := range map[string]lease.Sight{
+		"a vacancy to come": {Ballot: lease.Ballot{Counter: lease.MaxCounter}},
+		"a vacancy now":     {Ballot: ballot},
+		"a leader":          {Ballot: lease.Ballot{Counter: lease.MaxCounter}, State: lease.State{Tenure: ballot}, Live: true, Life: 1 << 40},
+	} {
+		all := scenes{on: map[string]*scene{}}
+		sc := all.enter("s")
+		before := time.Now().Add(-time.Second)
+		all.tell("s", lie)
+		all.show("s", truth, before)
+		sight, _, _ := sc.look()
+		require.Equal(t, lie, sight, "%s: the question was asked before", name)
+		unclear := truth
+		unclear.Verdict = lease.Unclear
+		all.show("s", unclear, time.Now().Add(time.Second))
+		sight, _, _ = sc.look()
+		require.Equal(t, lie, sight, "%s: no majority has said it", name)
+		all.show("s", truth, time.Now().Add(time.Second))
+		sight, _, _ = sc.look()
+		require.Equal(t, truth.Sight, sight, name)
 	}
 }

@@ -76,7 +76,7 @@ func start(opts Options, terms lease.Terms, proposer lease.Proposer, transport l
 	s := &Store{
 		terms: terms, proposer: proposer, transport: transport,
 		clock: newClock(opts.Clock), backstop: opts.Backstop, log: opts.Logger,
-		calls:  calls{boxes: map[uint64]chan<- arrival{}},
+		calls:  calls{boxes: map[uint64]chan<- arrival{}, limit: lease.NewLimit(0)},
 		turns:  turns{taken: map[string]*turn{}},
 		scenes: scenes{on: map[string]*scene{}},
 		closed: make(chan struct{}),
@@ -108,6 +108,9 @@ func (s *Store) enter(opts Options) error {
 		}
 		if err := p.keep(p.kept + 1); err != nil { // the next start knows of this one
 			return err
+		}
+		if p.kept > lease.Seeds {
+			s.log.Warn("this member has promised counters that clocks do not lead to: a holder of a certificate has sent them", "promised", p.kept)
 		}
 		s.promises, floor = p, p.kept
 	}
@@ -196,7 +199,7 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 // look returns what a majority says that a safe holds.
 func (s *Store) look(ctx context.Context, name string) (lease.Sight, error) {
 	if ctx.Err() != nil {
-		return lease.Sight{}, context.Cause(ctx)
+		return lease.Sight{}, s.tooLate(ctx, name, "not asked, for want of time")
 	}
 	res, err := s.carryOut(ctx, name, lease.Change{Kind: lease.Read})
 	if err != nil {
@@ -208,11 +211,11 @@ func (s *Store) look(ctx context.Context, name string) (lease.Sight, error) {
 // write carries out a change. A member's changes of one safe follow one another.
 func (s *Store) write(ctx context.Context, name string, change lease.Change) (kv.Record, error) {
 	if ctx.Err() != nil {
-		return kv.Record{}, context.Cause(ctx)
+		return kv.Record{}, s.tooLate(ctx, name, "not tried, for want of time")
 	}
 	done, err := s.turns.take(ctx, name)
 	if err != nil {
-		return kv.Record{}, err
+		return kv.Record{}, s.tooLate(ctx, name, "not tried: an earlier write of this process has not ended")
 	}
 	defer done()
 	res, err := s.carryOut(ctx, name, change)
@@ -234,7 +237,7 @@ func outcome(v lease.Verdict) error {
 	case lease.Stale:
 		return kv.ErrStale
 	}
-	return errors.New("the members disagreed for too long to say whether it was done")
+	return errUnclear
 }
 
 // Lifetime implements [kv.Store].

@@ -50,7 +50,7 @@ type watcher struct {
 }
 
 // errSilent ends a watch that no majority answers.
-var errSilent = errors.New("no majority of the members answers")
+var errSilent = errors.New("five rounds have passed")
 
 // look brings the scene up to date. It gives up after a few rounds, so that whoever
 // watches hears of it.
@@ -107,6 +107,7 @@ type scene struct {
 	mu      sync.Mutex
 	sight   lease.Sight
 	ends    time.Time
+	shown   time.Time     // when the sight was
 	changed chan struct{} // closed at the next change
 }
 
@@ -130,31 +131,47 @@ func (s *scenes) leave(name string, sc *scene) {
 	}
 }
 
-// show tells those who watch a safe what a majority holds.
-func (s *scenes) show(name string, sight lease.Sight) {
-	s.mu.Lock()
-	sc := s.on[name]
-	s.mu.Unlock()
-	if sc != nil {
-		sc.show(sight)
+// tell shows those who watch a safe what somebody says that a majority holds.
+func (s *scenes) tell(name string, sight lease.Sight) {
+	if sc := s.at(name); sc != nil {
+		sc.show(sight, time.Time{})
 	}
 }
 
+// show shows them how an operation ended that has begun at an instant.
+func (s *scenes) show(name string, res lease.Result, began time.Time) {
+	if res.Verdict == lease.Unclear {
+		began = time.Time{}
+	}
+	if sc := s.at(name); sc != nil {
+		sc.show(res.Sight, began)
+	}
+}
+
+func (s *scenes) at(name string) *scene {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.on[name]
+}
+
 // show keeps a sight unless a newer one is known. What is decided is decided in the
-// order of the ballots, and a record that has expired does not come back.
-func (sc *scene) show(sight lease.Sight) {
+// order of the ballots, and a record that has expired does not come back. But news may be
+// false: the answer of a majority to an operation that began after them corrects them.
+func (sc *scene) show(sight lease.Sight, began time.Time) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	last := sc.sight
+	last, now := sc.sight, time.Now()
 	same := sight.Ballot.Counter == last.Ballot.Counter
-	ends := time.Now().Add(sight.Life)
+	ends := now.Add(sight.Life)
 	switch {
-	case sight.Ballot == (lease.Ballot{}) && last.Live && time.Now().After(sc.ends):
+	case sc.shown.Before(began):
+		// Whatever is shown, this is newer.
+	case sight.Ballot == (lease.Ballot{}) && last.Live && now.After(sc.ends):
 		// The members have forgotten what was here, as they do when it is long over.
 	case sight.Ballot.Counter < last.Ballot.Counter, same && sight.Live && !last.Live, same && sight.Live == last.Live && !ends.After(sc.ends):
 		return
 	}
-	sc.sight, sc.ends = sight, ends
+	sc.sight, sc.ends, sc.shown = sight, ends, now
 	close(sc.changed)
 	sc.changed = make(chan struct{})
 }

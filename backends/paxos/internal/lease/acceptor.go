@@ -16,6 +16,7 @@ type Acceptor struct {
 	incarnation uint64
 	opens       time.Duration // when it begins to answer
 	floor       uint64        // promised for every safe that is not in cells
+	limit       Limit
 	cells       map[string]cell
 }
 
@@ -44,7 +45,7 @@ const maxEarlier = 3
 // Incarnation is new for each start, at random. Floor is the highest counter that
 // the member has promised before, as far as it knows: see [Acceptor.Promised].
 func NewAcceptor(terms Terms, incarnation uint64, opens time.Duration, floor uint64) *Acceptor {
-	return &Acceptor{terms: terms, incarnation: incarnation, opens: opens, floor: floor, cells: map[string]cell{}}
+	return &Acceptor{terms: terms, incarnation: incarnation, opens: opens, floor: floor, limit: NewLimit(floor), cells: map[string]cell{}}
 }
 
 // Receive takes a message of a member and returns what to answer, or nil: to
@@ -66,6 +67,10 @@ func (a *Acceptor) Receive(now time.Duration, m Message) Message {
 	}
 	return nil
 }
+
+// Learn tells the acceptor of a counter that a majority has passed. It goes along with
+// those that follow.
+func (a *Acceptor) Learn(counter uint64) { a.limit.Learn(counter) }
 
 // Promised returns the counter that the answer to a prepare relies on: if the
 // member keeps promises on disk, none below it may be given after a restart. It is
@@ -91,6 +96,10 @@ func (a *Acceptor) prepare(now time.Duration, m Prepare) Message {
 		if m.Ballot.Counter <= c.promised.Counter {
 			return c.refuse(m.Safe, m.Ballot)
 		}
+		if !a.limit.Admits(now, m.Ballot.Counter) {
+			// It may be promised when it comes again, so that the refusal is no proof.
+			return Refusal{Safe: m.Safe, Ballot: m.Ballot, Promised: c.promised.Counter}
+		}
 		c.promised, c.since, c.spent = m.Ballot, now, false
 	}
 	c.touched = now
@@ -109,7 +118,7 @@ func (a *Acceptor) propose(now time.Duration, m Propose) Message {
 		return c.refuse(m.Safe, m.Ballot)
 	case c.accepted == m.Ballot:
 		return Accept{Safe: m.Safe, Ballot: m.Ballot}
-	case !m.State.Vacant() && (now >= c.since+m.Life || m.Life > a.longest()):
+	case !m.State.Vacant() && now >= c.since+m.Life || !m.sound(a.terms):
 		return c.refuse(m.Safe, m.Ballot)
 	}
 	if !c.gives(now, m.Replaces) {
@@ -159,12 +168,6 @@ func (a *Acceptor) retract(m Retract) {
 		c.earlier = slices.DeleteFunc(slices.Clone(c.earlier), func(e held) bool { return e.accepted == m.Ballot })
 	}
 	a.cells[m.Safe] = c
-}
-
-// longest is the longest life that anybody proposes: a rescuer adds what its round
-// has taken.
-func (a *Acceptor) longest() time.Duration {
-	return a.terms.Life(a.terms.MaxTTL) + (MaxRescues+1)*a.terms.Round
 }
 
 // live reports whether the cell holds a record whose life is not over.

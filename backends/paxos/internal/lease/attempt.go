@@ -60,6 +60,7 @@ func (o *Operation) settle(now time.Duration, v view, verdict Verdict, done Stat
 			return o.waiting()
 		}
 		if v.state.Rescues >= MaxRescues {
+			o.note = noteRescued
 			return o.rest(now)
 		}
 		next = v.state
@@ -72,7 +73,7 @@ func (o *Operation) settle(now time.Duration, v view, verdict Verdict, done Stat
 }
 
 func (o *Operation) propose(now time.Duration, v view, next State, life time.Duration, verdict Verdict, done State) Output {
-	o.phase, o.verdict, o.done = proposing, verdict, done
+	o.phase, o.stage, o.verdict, o.done = proposing, proposing, verdict, done
 	o.proposed = Propose{Safe: o.safe, Ballot: o.ballot, Replaces: v.lease(), State: next, Life: life}
 	o.again = now + o.p.Terms.Round/2
 	out := o.waiting()

@@ -266,6 +266,19 @@ func duelling(t *testing.T, f flaws) *world {
 	return w
 }
 
+// bounded is a small world in which A finds all ballots too high until the first tick: it
+// has refused p's, which B and C have promised. q has just begun to overtake it.
+func bounded(t *testing.T, f flaws) *world {
+	w := young(f)
+	w.acceptors[0].limit = Limit{next: 1}
+	s := script{t, w}
+	s.begin(p, Create)
+	s.meets(p, "ABC")
+	require.True(t, w.candidates[p].op.voices[0].refused)
+	w.begin(q, Create)
+	return w
+}
+
 func TestTheExplorationFindsAQuarantineThatIsTooShort(t *testing.T) {
 	w := led(t, flaws{quarantine: 1})
 	w.faults = 1
@@ -289,6 +302,14 @@ func TestTheExplorationFindsAcceptorsThatBreakTheirPromises(t *testing.T) {
 	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
 }
 
+func TestTheExplorationFindsACounterThatIsTakenForRefusedForGood(t *testing.T) {
+	e := newExplorer()
+	e.run(bounded(t, flaws{voidFar: true}), 7)
+	require.NotNil(t, e.found.Load(), "%d worlds, and in none was anything retracted that was decided on", e.worlds.Load())
+	require.Contains(t, *e.found.Load(), "retracted")
+	t.Log(*e.found.Load())
+}
+
 func TestTheExplorationFindsWhatIsRetractedTooSoon(t *testing.T) {
 	for name, f := range map[string]flaws{"any refusal": {anyRefusal: true}, "any end": {anyEnd: true}} {
 		w := duelling(t, f)
@@ -304,11 +325,11 @@ func TestTheExplorationFindsWhatIsRetractedTooSoon(t *testing.T) {
 // A deeper run: PAXOS_DEPTH=11,1 go test -run EverySchedule -v -timeout 2h
 func TestEveryScheduleHasOneOwner(t *testing.T) {
 	type extent struct{ depth, faults int }
-	fresh, leading, duel := extent{10, 0}, extent{8, 1}, extent{7, 1}
+	fresh, leading, duel, limit := extent{10, 0}, extent{8, 1}, extent{7, 1}, extent{6, 1}
 	if text := os.Getenv(depthVariable); text != "" {
 		_, err := fmt.Sscanf(text, "%d,%d", &fresh.depth, &fresh.faults)
 		require.NoError(t, err, "%s=moves,faults", depthVariable)
-		leading, duel = fresh, fresh
+		leading, duel, limit = fresh, fresh, fresh
 	}
 	for _, durable := range []bool{false, true} {
 		for name, c := range map[string]struct {
@@ -318,6 +339,7 @@ func TestEveryScheduleHasOneOwner(t *testing.T) {
 			"a new cluster":           {young(flaws{}), fresh},
 			"a cluster with a leader": {led(t, flaws{}), leading},
 			"a duel":                  {duelling(t, flaws{}), duel},
+			"a limit":                 {bounded(t, flaws{}), limit},
 		} {
 			t.Run(fmt.Sprintf("%s, promises on disk: %v", name, durable), func(t *testing.T) {
 				c.w.durable, c.w.faults = durable, c.faults

@@ -127,6 +127,8 @@ func (t *writer) acceptor(a *Acceptor) {
 	t.number(a.incarnation)
 	t.ahead(a.opens)
 	t.number(a.floor)
+	t.number(a.limit.top)
+	t.ahead(a.limit.next)
 	c := a.at("s")
 	t.ballot(c.promised)
 	if t.w.awaits(c.promised) {

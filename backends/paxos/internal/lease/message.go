@@ -1,6 +1,9 @@
 package lease
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Message is what members tell each other about one safe: [Query], [Answer],
 // [Prepare], [Promise], [Propose], [Accept], [Refusal], [Retract] or [Commit]. Times in
@@ -154,6 +157,35 @@ type Receipt struct {
 
 // Vacant reports whether the state is that of an empty safe.
 func (s State) Vacant() bool { return s.Tenure == Ballot{} }
+
+// sound reports whether a proposal may be made under its ballot at all: what is in a
+// state was brought there by this ballot or one before.
+func (m Propose) sound(t Terms) bool {
+	s, newest := m.State, m.Ballot.Counter
+	return m.Life <= t.Longest() && s.TTL <= t.MaxTTL && s.Tenure.Counter <= newest && s.Revision <= newest &&
+		!slices.ContainsFunc(s.Receipts, func(r Receipt) bool { return r.Counter > newest })
+}
+
+// Forged reports whether a message speaks for another's ballot than that of whom it comes
+// from. Answers name the ballot of whom they answer.
+func Forged(from MemberID, m Message) bool {
+	var author MemberID
+	switch m := m.(type) {
+	case Query:
+		author = m.Asker.Proposer
+	case Prepare:
+		author = m.Ballot.Proposer
+	case Propose:
+		author = m.Ballot.Proposer
+	case Retract:
+		author = m.Ballot.Proposer
+	case Commit:
+		author = m.Ballot.Proposer
+	default:
+		return false
+	}
+	return author != from
+}
 
 // Name implements [Message].
 func (m Query) Name() string { return m.Safe }

@@ -30,6 +30,9 @@ type Operation struct {
 	change Change
 
 	phase  phase
+	stage  phase         // how far the attempt came, also when it rests
+	note   string        // why the attempt has ended, if it was not for refusals or silence
+	before attempt       // the last one to which anybody has said anything
 	ballot Ballot        // of the attempt, or of the question
 	sent   time.Duration // when the attempt began: everything it learned counts from here
 	again  time.Duration // when to send once more what was not answered
@@ -39,6 +42,7 @@ type Operation struct {
 	listened bool
 	hurried  bool   // since the last rest, an attempt went on at once when it was refused
 	after    uint64 // the highest counter seen
+	known    uint64 // the highest that a majority has passed
 
 	voices   []voice
 	proposed Propose       // in the proposing phase
@@ -62,6 +66,8 @@ type voice struct {
 	accepted bool
 	refused  bool
 	void     bool // it does not hold what was proposed, and never will
+	refusal  Refusal
+	passed   uint64 // the highest counter that it has promised, as it says
 	acceptor uint64
 	report   Report
 }
@@ -147,6 +153,21 @@ func (o *Operation) Heard() int {
 // Seen returns the highest counter that the operation has heard of.
 func (o *Operation) Seen() uint64 { return o.after }
 
+// Known returns the highest counter that a majority has passed, as far as they have said.
+func (o *Operation) Known() uint64 { return o.known }
+
+// passed notes which counter a member has passed.
+func (o *Operation) passed(v *voice, counter uint64) {
+	v.passed = max(v.passed, counter)
+	o.after = max(o.after, counter)
+	all := []uint64{}
+	for _, v := range o.voices {
+		all = append(all, v.passed)
+	}
+	slices.Sort(all)
+	o.known = max(o.known, all[len(all)-o.p.Terms.Majority()])
+}
+
 func (o *Operation) ask(now time.Duration, counter uint64) Output {
 	o.begin(asking, now, counter)
 	o.asked++
@@ -159,7 +180,11 @@ func (o *Operation) prepare(now time.Duration, counter uint64) Output {
 }
 
 func (o *Operation) begin(ph phase, now time.Duration, counter uint64) {
-	o.phase, o.sent, o.listened = ph, now, false
+	if spoken(o.voices) {
+		o.before = attempt{o.voices, o.stage, o.ballot, o.note}
+	}
+	o.note = ""
+	o.phase, o.stage, o.sent, o.listened = ph, ph, now, false
 	o.ballot = Ballot{Counter: counter, Proposer: o.p.Self, Incarnation: o.p.Incarnation}
 	o.after = max(o.after, counter)
 	o.voices = make([]voice, len(o.p.Terms.Members))
@@ -213,7 +238,7 @@ func (o *Operation) Receive(now time.Duration, from MemberID, m Message) Output 
 	case Answer:
 		if o.phase == asking && m.Asker == o.ballot && !v.promised {
 			v.promised, v.report = true, m.Report
-			o.after = max(o.after, m.Promised)
+			o.passed(v, m.Promised)
 			return o.consider(now)
 		}
 	case Promise:
@@ -227,8 +252,8 @@ func (o *Operation) Receive(now time.Duration, from MemberID, m Message) Output 
 		}
 	case Refusal:
 		if o.phase != asking && m.Ballot == o.ballot {
-			v.refused, v.void = true, v.void || m.Void
-			o.after = max(o.after, m.Promised)
+			v.refused, v.void, v.refusal = true, v.void || m.Void, m
+			o.passed(v, m.Promised)
 			return o.count(now)
 		}
 	}
@@ -237,6 +262,7 @@ func (o *Operation) Receive(now time.Duration, from MemberID, m Message) Output 
 
 func (o *Operation) promise(now time.Duration, v *voice, m Promise) Output {
 	v.promised, v.acceptor, v.report = true, m.Acceptor, m.Report
+	o.passed(v, o.ballot.Counter)
 	o.after = max(o.after, m.Report.Accepted.Counter)
 	if o.phase == preparing {
 		return o.consider(now)
@@ -272,6 +298,7 @@ func (o *Operation) consider(now time.Duration) Output {
 		return o.pause(now, 0, preparing)
 	}
 	if !v.settled {
+		o.note = noteDiffer
 		if len(reports) == len(o.voices) {
 			return o.rest(now)
 		}

@@ -65,6 +65,10 @@ func (t Terms) Life(ttl time.Duration) time.Duration { return t.stretch(ttl) }
 // that it may have accepted or promised before can matter (rule 7).
 func (t Terms) Quarantine() time.Duration { return t.stretch(t.Life(t.MaxTTL) + t.Round) }
 
+// Longest is the longest life that anybody proposes: a rescuer adds what its round has
+// taken.
+func (t Terms) Longest() time.Duration { return t.Life(t.MaxTTL) + (MaxRescues+1)*t.Round }
+
 // stretch returns a span that lasts at least d on the slowest clock if it is
 // measured on the fastest one.
 func (t Terms) stretch(d time.Duration) time.Duration {

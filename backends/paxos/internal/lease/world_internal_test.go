@@ -24,6 +24,7 @@ type flaws struct {
 	faithless        bool          // a proposal is accepted although a higher ballot was promised since
 	quarantine       time.Duration // rule 7, if not zero
 	anyRefusal       bool          // rule 12: whoever refuses a ballot now counts as never to hold it
+	voidFar          bool          // rule 12: whoever finds a counter too high for now counts as never to promise it
 	anyEnd           bool          // rule 12: an attempt is retracted whenever it is given up
 	forgetful        bool          // rule 12: an acceptor that retracts empties the safe
 	unspent          bool          // rule 12: what was refused or retracted may be accepted when it comes again
@@ -214,7 +215,7 @@ func (w *world) prune() {
 		c := a.at("s")
 		switch m := f.m.(type) {
 		case Prepare:
-			return op == nil || op.voices[f.to].refused
+			return op == nil || op.voices[f.to].refused && m.Ballot.Counter <= c.promised.Counter
 		case Retract:
 			return !c.knows(m.Ballot)
 		case Propose:
@@ -383,6 +384,10 @@ func (w *world) tell(f flight) {
 		m = p
 	}
 	if r, ok := m.(Refusal); ok && w.flaws.anyRefusal {
+		r.Void = true
+		m = r
+	}
+	if r, ok := m.(Refusal); ok && w.flaws.voidFar && r.Promised < r.Ballot.Counter && c.op.phase == preparing {
 		r.Void = true
 		m = r
 	}

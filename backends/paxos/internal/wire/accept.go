@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -12,12 +11,8 @@ import (
 	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
-const (
-	// maxStrangers is how many may say hello at the same time.
-	maxStrangers = 64
-	// maxClients is how many clients a member has at the same time.
-	maxClients = 64
-)
+// maxClients is how many clients a member has at the same time.
+const maxClients = 64
 
 // clientPrefix begins the id of a client. No address of a member does.
 const clientPrefix = "client/"
@@ -32,17 +27,11 @@ func isClient(id lease.MemberID) bool { return strings.HasPrefix(string(id), cli
 // stranger is under which name complaints are made about those without a name.
 const stranger = "somebody"
 
-// accept lets visitors in, as long as there is room at the door.
+// accept lets visitors in.
 func (n *Node) accept() {
 	for {
-		select {
-		case n.door <- struct{}{}:
-		case <-n.ctx.Done():
-			return
-		}
 		conn, err := n.listener.Accept()
 		if err != nil {
-			<-n.door
 			if n.ctx.Err() != nil {
 				return
 			}
@@ -50,22 +39,31 @@ func (n *Node) accept() {
 			n.wait(minPause)
 			continue
 		}
-		n.all.Go(func() { n.receive(conn) })
+		v, crowded := n.door.enter(conn)
+		if crowded && n.door.stale() {
+			n.all.Go(n.lookUp)
+		}
+		n.all.Go(func() { n.receive(v) })
 	}
 }
 
 // receive has a visitor from its hello to its end.
-func (n *Node) receive(plainConn net.Conn) {
-	release := n.track(plainConn)
+func (n *Node) receive(v *visit) {
+	release := n.track(v)
 	defer release()
-	conn := tls.Server(plainConn, n.server)
+	conn := n.security.server(v)
 	who, incarnation, err := n.welcome(conn)
-	<-n.door
+	if v.leave() {
+		err = errCrowded
+	}
 	if err != nil {
-		if n.ctx.Err() == nil && !errors.Is(err, io.EOF) { // one that only looked
-			n.log.complain(stranger, "connection refused", fmt.Errorf("from %s: %w", hostOf(lease.MemberID(plainConn.RemoteAddr().String())), plain(err)))
+		if n.ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, errKnock) { // one that only looked, or knocked
+			n.log.complain(stranger, "connection refused", fmt.Errorf("from %s: %w", hostOf(lease.MemberID(v.RemoteAddr().String())), plain(err)))
 		}
 		return
+	}
+	if !isClient(who) {
+		n.door.meet(who, v)
 	}
 	err = n.entertain(who, incarnation, conn)
 	var network *net.OpError
@@ -76,8 +74,8 @@ func (n *Node) receive(plainConn net.Conn) {
 }
 
 // welcome learns who a visitor is, and refuses those that do not belong here.
-func (n *Node) welcome(conn *tls.Conn) (who lease.MemberID, incarnation uint64, err error) {
-	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
+func (n *Node) welcome(conn *secured) (who lease.MemberID, incarnation uint64, err error) {
+	if err := conn.SetDeadline(time.Now().Add(firstByteTime)); err != nil { // more once it has spoken
 		return "", 0, err
 	}
 	if err := conn.HandshakeContext(n.ctx); err != nil {
@@ -102,7 +100,7 @@ func (n *Node) welcome(conn *tls.Conn) (who lease.MemberID, incarnation uint64, 
 }
 
 // entertain has a visitor until its connection ends.
-func (n *Node) entertain(who lease.MemberID, incarnation uint64, conn *tls.Conn) error {
+func (n *Node) entertain(who lease.MemberID, incarnation uint64, conn *secured) error {
 	var l *link
 	var err error
 	if who == n.ours.member { // the other end of the link by which it sends to itself
@@ -133,7 +131,7 @@ func (n *Node) ready() error {
 }
 
 // admits returns an error that says what is wrong with a visitor.
-func (n *Node) admits(theirs hello, conn *tls.Conn) error {
+func (n *Node) admits(theirs hello, conn *secured) error {
 	if err := theirs.differs(n.ours); err != nil {
 		return err
 	}
@@ -142,12 +140,17 @@ func (n *Node) admits(theirs hello, conn *tls.Conn) error {
 		return nil
 	case theirs.member == n.ours.member && theirs.incarnation != n.ours.incarnation:
 		return fmt.Errorf("it says that it is %q, and so does this process: it is started twice", theirs.member)
-	case theirs.member > n.ours.member:
-		return errors.New("it is this side that calls: the address of the caller comes first in the order of the alphabet")
 	}
 	leaf := conn.ConnectionState().PeerCertificates[0]
 	if err := leaf.VerifyHostname(hostOf(theirs.member)); err != nil {
 		return fmt.Errorf("it says that it is %q, and its certificate does not: %w", theirs.member, err)
 	}
+	if theirs.member > n.ours.member {
+		n.knocked(theirs.member)
+		return errKnock
+	}
 	return nil
 }
+
+// errKnock refuses a member that this one calls, and now does.
+var errKnock = errors.New("it is this side that calls: the address of the caller comes first in the order of the alphabet")

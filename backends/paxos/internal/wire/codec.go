@@ -64,19 +64,20 @@ func Encode(m lease.Message) []byte {
 	return w.bytes
 }
 
-// Decode takes a message from bytes that anybody may have made.
+// Decode takes a message from bytes that anybody may have made. Counters, spans and
+// lengths are within the bounds of package lease.
 func Decode(b []byte) (lease.Message, error) {
 	if len(b) == 0 {
 		return nil, errMalformed
 	}
 	r := reader{bytes: b[1:]}
-	safe, ballot := r.chars(), r.ballot()
+	safe, ballot := r.charsUpTo(lease.MaxSafe), r.ballot()
 	var m lease.Message
 	switch b[0] {
 	case tagQuery:
 		m = lease.Query{Safe: safe, Asker: ballot}
 	case tagAnswer:
-		m = lease.Answer{Safe: safe, Asker: ballot, Report: r.report(), Promised: r.number()}
+		m = lease.Answer{Safe: safe, Asker: ballot, Report: r.report(), Promised: r.counter()}
 	case tagPrepare:
 		m = lease.Prepare{Safe: safe, Ballot: ballot}
 	case tagPromise:
@@ -90,7 +91,7 @@ func Decode(b []byte) (lease.Message, error) {
 	case tagAccept:
 		m = lease.Accept{Safe: safe, Ballot: ballot}
 	case tagRefusal:
-		m = lease.Refusal{Safe: safe, Ballot: ballot, Promised: r.number(), Held: r.flag(), Life: r.span(), Void: r.flag()}
+		m = lease.Refusal{Safe: safe, Ballot: ballot, Promised: r.counter(), Held: r.flag(), Life: r.span(), Void: r.flag()}
 	case tagRetract:
 		m = lease.Retract{Safe: safe, Ballot: ballot}
 	case tagCommit:
@@ -117,7 +118,7 @@ func (w *writer) ballot(b lease.Ballot) {
 }
 
 func (r *reader) ballot() lease.Ballot {
-	return lease.Ballot{Counter: r.number(), Proposer: r.member(), Incarnation: r.number()}
+	return lease.Ballot{Counter: r.counter(), Proposer: r.member(), Incarnation: r.number()}
 }
 
 func (w *writer) report(p lease.Report) {
@@ -148,20 +149,17 @@ func (w *writer) state(s lease.State) {
 	}
 }
 
-// leastReceipt is the size of the smallest receipt.
-const leastReceipt = 4
-
 func (r *reader) state() lease.State {
 	s := lease.State{
-		Tenure: r.ballot(), Signature: r.text(), Value: r.chars(), Note: r.text(),
-		TTL: r.span(), Revision: r.number(), Rescues: uint8(r.count(math.MaxUint8)),
+		Tenure: r.ballot(), Signature: r.text(), Value: r.charsUpTo(lease.MaxRecord), Note: r.text(),
+		TTL: r.span(), Revision: r.counter(), Rescues: uint8(r.count(math.MaxUint8)),
 	}
-	for range r.count(len(r.bytes) / leastReceipt) {
-		if r.failed {
-			break
-		}
+	if len(s.Signature)+len(s.Value)+len(s.Note) > lease.MaxRecord {
+		r.fail()
+	}
+	for range r.count(lease.MaxReceipts) {
 		s.Receipts = append(s.Receipts, lease.Receipt{
-			Member: r.member(), Incarnation: r.number(), Operation: r.number(), Counter: r.number(),
+			Member: r.member(), Incarnation: r.number(), Operation: r.number(), Counter: r.counter(),
 		})
 	}
 	return s

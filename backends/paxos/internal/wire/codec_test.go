@@ -3,7 +3,10 @@ package wire_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
+	"math"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -31,11 +34,64 @@ func messages() []lease.Message {
 		lease.Promise{Safe: "s", Ballot: ballot, Acceptor: 8, Report: report},
 		lease.Propose{Safe: "s", Ballot: ballot, Acceptor: 8, Replaces: lease.Lease{Tenure: ballot, Ballot: lease.Ballot{Counter: 1}}, State: state, Life: time.Hour},
 		lease.Accept{Safe: "s", Ballot: ballot},
-		lease.Refusal{Safe: "s", Ballot: ballot, Promised: 1<<64 - 1, Held: true, Life: time.Second, Void: true},
+		lease.Refusal{Safe: "s", Ballot: ballot, Promised: lease.MaxCounter, Held: true, Life: time.Second, Void: true},
 		lease.Retract{Safe: "s", Ballot: ballot},
 		lease.Commit{Safe: "s", Ballot: ballot, State: state, Life: time.Minute},
 		lease.Query{}, lease.Answer{}, lease.Prepare{}, lease.Promise{}, lease.Propose{}, lease.Accept{}, lease.Refusal{}, lease.Retract{}, lease.Commit{},
 	}
+}
+
+// wild are messages that are well formed, and say more than there is.
+func wild() map[string]lease.Message {
+	all := map[string]lease.Message{}
+	for _, n := range []uint64{lease.MaxCounter + 1, 1<<64 - 1} {
+		high := lease.Ballot{Counter: n, Proposer: "a:1"}
+		for name, m := range map[string]lease.Message{
+			"a question":       lease.Query{Asker: high},
+			"an answer":        lease.Answer{Promised: n},
+			"a prepare":        lease.Prepare{Ballot: high},
+			"a promise":        lease.Promise{Report: lease.Report{Accepted: high}},
+			"a proposal":       lease.Propose{Replaces: lease.Lease{Tenure: high}},
+			"what it replaces": lease.Propose{Replaces: lease.Lease{Ballot: high}},
+			"an accept":        lease.Accept{Ballot: high},
+			"a refusal":        lease.Refusal{Promised: n},
+			"a retraction":     lease.Retract{Ballot: high},
+			"a token":          lease.Commit{State: lease.State{Tenure: high}},
+			"a revision":       lease.Commit{State: lease.State{Revision: n}},
+			"a receipt":        lease.Commit{State: lease.State{Receipts: []lease.Receipt{{Counter: n}}}},
+		} {
+			all[fmt.Sprint(name, " of ", n)] = m
+		}
+	}
+	for _, d := range []time.Duration{lease.MaxSpan + 1, math.MaxInt64} {
+		all[fmt.Sprint("a TTL of ", d)] = lease.Commit{State: lease.State{TTL: d}}
+		all[fmt.Sprint("a life of ", d)] = lease.Propose{Life: d}
+		all[fmt.Sprint("a rest of life of ", d)] = lease.Answer{Report: lease.Report{Life: d}}
+		all[fmt.Sprint("a wait of ", d)] = lease.Refusal{Life: d}
+	}
+	half := strings.Repeat("x", lease.MaxRecord/2+1)
+	all["a long name"] = lease.Prepare{Safe: strings.Repeat("x", lease.MaxSafe+1)}
+	all["a long id"] = lease.Prepare{Ballot: lease.Ballot{Proposer: lease.MemberID(strings.Repeat("x", lease.MaxID+1))}}
+	all["a long value"] = lease.Commit{State: lease.State{Value: half + half}}
+	all["a long record"] = lease.Commit{State: lease.State{Signature: half, Note: half}}
+	all["many receipts"] = lease.Commit{State: lease.State{Receipts: make([]lease.Receipt, lease.MaxReceipts+1)}}
+	return all
+}
+
+func TestAMessageThatSaysMoreThanThereIsIsNone(t *testing.T) {
+	for name, m := range wild() {
+		_, err := wire.Decode(wire.Encode(m))
+		require.ErrorContains(t, err, "malformed", name)
+	}
+	most := lease.State{
+		Tenure: lease.Ballot{Counter: lease.MaxCounter, Proposer: lease.MemberID(strings.Repeat("x", lease.MaxID))}, Revision: lease.MaxCounter,
+		Value: strings.Repeat("x", lease.MaxRecord), TTL: lease.MaxSpan, Receipts: make([]lease.Receipt, lease.MaxReceipts),
+	}
+	m := lease.Commit{Safe: strings.Repeat("x", lease.MaxSafe), State: most, Life: lease.MaxSpan}
+	got, err := wire.Decode(wire.Encode(m))
+	require.NoError(t, err)
+	require.Equal(t, m, got)
+	require.Less(t, len(wire.Encode(m)), wire.MaxMessage)
 }
 
 func TestAMessageIsReadAsItWasWritten(t *testing.T) {
@@ -62,6 +118,9 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range messages() {
 		f.Add(wire.Encode(m))
 	}
+	for _, m := range wild() {
+		f.Add(wire.Encode(m))
+	}
 	f.Add([]byte("P\x80\x00\x00\x00\x00")) // a number in a form that is not its own
 	f.Add([]byte("C\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -69,7 +128,37 @@ func FuzzDecode(f *testing.F) {
 		if err == nil && !bytes.Equal(wire.Encode(m), b) {
 			t.Fatalf("%x is read as %#v, and written as %x", b, m, wire.Encode(m))
 		}
+		if err == nil && largest(reflect.ValueOf(m)) > lease.MaxCounter {
+			t.Fatalf("%x is read as %#v", b, m)
+		}
 	})
+}
+
+// largest returns the largest number in a message, incarnations and numbers of operations
+// apart, which are of any size.
+func largest(v reflect.Value) uint64 {
+	most := uint64(0)
+	switch v.Kind() {
+	case reflect.Interface:
+		return largest(v.Elem())
+	case reflect.Uint64:
+		return v.Uint()
+	case reflect.Int64:
+		return uint64(v.Int())
+	case reflect.Slice:
+		for i := range v.Len() {
+			most = max(most, largest(v.Index(i)))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			switch v.Type().Field(i).Name {
+			case "Incarnation", "Acceptor", "Operation":
+			default:
+				most = max(most, largest(v.Field(i)))
+			}
+		}
+	}
+	return most
 }
 
 func FuzzHello(f *testing.F) {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -15,7 +14,7 @@ import (
 
 const (
 	minPause = 50 * time.Millisecond
-	maxPause = time.Second
+	maxPause = time.Second / 2
 	// helloTime bounds everything up to the end of the hellos.
 	helloTime = 3 * time.Second
 	// dialTime bounds the wait for an answer at the address: the packet that asks is
@@ -40,8 +39,32 @@ func (n *Node) reach(member lease.MemberID) {
 		if time.Since(begin) > 2*maxPause {
 			pause = minPause
 		}
-		n.wait(pause/2 + rand.N(pause))
+		if n.waitFor(n.knocks[member], pause/2+rand.N(pause)) {
+			pause = minPause
+			n.wait(minPause) // it may knock as often as it likes
+		}
 		pause = min(2*pause, maxPause)
+	}
+}
+
+// knock asks a member that calls this one to do so now. It is refused, as all are that
+// should be called; a member that is not there has nothing to wait for.
+func (n *Node) knock(member lease.MemberID) {
+	select {
+	case <-n.met:
+	case <-n.ctx.Done():
+		return
+	}
+	if _, _, release, err := n.call(member); err == nil {
+		release()
+	}
+}
+
+// knocked has a member called that asks for it.
+func (n *Node) knocked(member lease.MemberID) {
+	select {
+	case n.knocks[member] <- struct{}{}:
+	default:
 	}
 }
 
@@ -98,7 +121,7 @@ func (n *Node) visit(member lease.MemberID) error {
 }
 
 // call dials a member and exchanges hellos.
-func (n *Node) call(member lease.MemberID) (conn *tls.Conn, theirs hello, release func(), err error) {
+func (n *Node) call(member lease.MemberID) (conn *secured, theirs hello, release func(), err error) {
 	ctx, cancel := context.WithTimeout(n.ctx, dialTime)
 	defer cancel()
 	plainConn, err := n.config.Dial(ctx, "tcp", string(member))
@@ -106,9 +129,7 @@ func (n *Node) call(member lease.MemberID) (conn *tls.Conn, theirs hello, releas
 		return nil, hello{}, nil, err
 	}
 	release = n.track(plainConn)
-	config := n.client.Clone()
-	config.ServerName = hostOf(member)
-	conn = tls.Client(plainConn, config)
+	conn = n.security.client(plainConn, hostOf(member))
 	theirs, err = n.greet(conn, member)
 	if err != nil {
 		release()
@@ -118,7 +139,7 @@ func (n *Node) call(member lease.MemberID) (conn *tls.Conn, theirs hello, releas
 }
 
 // greet exchanges hellos with the member that was called.
-func (n *Node) greet(conn *tls.Conn, member lease.MemberID) (hello, error) {
+func (n *Node) greet(conn *secured, member lease.MemberID) (hello, error) {
 	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
 		return hello{}, err
 	}
@@ -143,7 +164,7 @@ func (n *Node) greet(conn *tls.Conn, member lease.MemberID) (hello, error) {
 }
 
 // listenFor reads a hello, or why there is none.
-func listenFor(conn *tls.Conn) (hello, error) {
+func listenFor(conn *secured) (hello, error) {
 	k, body, err := readFrame(conn, maxHello)
 	switch {
 	case err != nil:
@@ -171,7 +192,7 @@ func refusal(text []byte) error {
 }
 
 // refuse says why not.
-func refuse(conn *tls.Conn, why error) {
+func refuse(conn *secured, why error) {
 	text := []byte(why.Error())
 	if len(text) > maxRefusal {
 		text = text[:maxRefusal]

@@ -14,7 +14,8 @@
 //
 // Two members share one connection. The one whose address comes first in the order of
 // the alphabet dials, and dials again when the connection is lost, after a pause that
-// doubles from 50 ms to 1 s, with jitter. Each side says something at least once a
+// doubles from 50 ms to 500 ms, with jitter. A member that starts knocks once at those that
+// call it: it is refused, and called at once. Each side says something at least once a
 // second. A connection on which nothing arrived for three seconds is closed, and so
 // is one that took nothing for as long: a black hole is noticed.
 //
@@ -23,10 +24,17 @@
 // Only TLS 1.3, and both sides show a certificate that the cluster's authority signed.
 // A certificate is bound to the member: one of its subject alternative names must be
 // the host of the member's address in the list, whichever side dials. Members on one
-// host may share one. Then each side says its hello: version of the protocol, member,
+// host may share one. A connection ends when the certificate of either side does; the
+// next one asks for it anew. Then each side says its hello: version of the protocol, member,
 // incarnation, and the terms that all must agree upon, the list of members among them.
 // Where any of these is not as it must be, the connection is refused with a reason,
 // which both sides log, and not more often than is of use.
+//
+// A connection must send its first byte within a second and the rest of its hello
+// within three. Until then it waits at the door, where connections from each address,
+// and all those from addresses that are not members', are bounded. When there is no room,
+// a newcomer takes the place of the oldest one that is silent, of the address with most
+// connections; so whoever only connects keeps nobody out.
 //
 // A client is no member: it has no address, nobody dials it, and its certificate may
 // be of any name. It dials all members.

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"io"
 	"log/slog"
@@ -54,4 +55,13 @@ func (q *queue) Take() []byte { return q.take() }
 // Complaints returns a function that complains.
 func Complaints(log *slog.Logger) func(peer lease.MemberID, what string, err error) {
 	return newComplaints(log).complain
+}
+
+// Secured returns the settings that both sides of a connection have.
+func Secured(c Config) (*tls.Config, error) {
+	s, err := secure(c.TLS, c.Self)
+	if err != nil {
+		return nil, err
+	}
+	return s.base, nil
 }

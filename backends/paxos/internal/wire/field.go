@@ -51,10 +51,10 @@ func (r *reader) number() uint64 {
 	return n
 }
 
-// chars returns the next text, of any bytes.
-func (r *reader) chars() string {
+// charsUpTo returns the next text, of any bytes, but at most so many.
+func (r *reader) charsUpTo(most int) string {
 	size := r.number()
-	if size > uint64(len(r.bytes)) {
+	if size > uint64(min(most, len(r.bytes))) {
 		r.fail()
 		return ""
 	}
@@ -64,8 +64,11 @@ func (r *reader) chars() string {
 }
 
 // text returns the next text, which must be valid UTF-8.
-func (r *reader) text() string {
-	s := r.chars()
+func (r *reader) text() string { return r.textUpTo(len(r.bytes)) }
+
+// textUpTo is text of at most so many bytes.
+func (r *reader) textUpTo(most int) string {
+	s := r.charsUpTo(most)
 	if !utf8.ValidString(s) {
 		r.fail()
 		return ""
@@ -75,11 +78,21 @@ func (r *reader) text() string {
 
 func (r *reader) span() time.Duration {
 	n := r.number()
-	if n > uint64(maxSpan) {
+	if n > uint64(lease.MaxSpan) {
 		r.fail()
 		return 0
 	}
 	return time.Duration(n)
+}
+
+// counter returns the next number, which is one of a ballot.
+func (r *reader) counter() uint64 {
+	n := r.number()
+	if n > lease.MaxCounter {
+		r.fail()
+		return 0
+	}
+	return n
 }
 
 // count returns the next number, which is at most most.
@@ -92,7 +105,7 @@ func (r *reader) count(most int) int {
 	return int(n)
 }
 
-func (r *reader) member() lease.MemberID { return lease.MemberID(r.text()) }
+func (r *reader) member() lease.MemberID { return lease.MemberID(r.textUpTo(lease.MaxID)) }
 
 func (r *reader) flag() bool { return r.count(1) == 1 }
 
@@ -103,6 +116,3 @@ func (r *reader) end() error {
 	}
 	return nil
 }
-
-// maxSpan is the longest span of time: sums of a few do not overflow.
-const maxSpan = 1 << 60 * time.Nanosecond

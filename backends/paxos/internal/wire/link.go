@@ -2,11 +2,11 @@ package wire
 
 import (
 	"bufio"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -26,12 +26,12 @@ type link struct {
 	node        *Node
 	peer        *peer
 	incarnation uint64
-	conn        *tls.Conn
+	conn        *secured
 }
 
 // attach makes a connection the one of its peer. A lost connection is replaced by a
 // new one of the same incarnation; another incarnation has to wait for its end.
-func (n *Node) attach(id lease.MemberID, incarnation uint64, conn *tls.Conn) (*link, error) {
+func (n *Node) attach(id lease.MemberID, incarnation uint64, conn *secured) (*link, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.peers[id]
@@ -97,15 +97,22 @@ func (l *link) run() error {
 // errClosed means that the other side has ended the connection in order.
 var errClosed = errors.New("it has closed the connection")
 
-// read hands out what arrives.
+// read hands out what arrives, as long as the certificates of both sides are good.
 func (l *link) read() error {
 	from := bufio.NewReader(l.conn)
+	ends, whose := l.conn.ends()
 	for {
-		if err := l.conn.SetReadDeadline(time.Now().Add(silence)); err != nil {
+		left := ends.Sub(l.node.security.now())
+		if left <= 0 {
+			return expired(whose, ends)
+		}
+		if err := l.conn.SetReadDeadline(time.Now().Add(min(silence, left))); err != nil {
 			return err
 		}
 		k, body, err := readFrame(from, MaxMessage)
 		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded) && left < silence:
+			return expired(whose, ends)
 		case errors.Is(err, io.EOF):
 			return errClosed
 		case err != nil:
@@ -125,6 +132,10 @@ func (l *link) read() error {
 			return fmt.Errorf("a frame of kind %d in the middle", k)
 		}
 	}
+}
+
+func expired(whose string, at time.Time) error {
+	return fmt.Errorf("%s has expired, at %s", whose, at.UTC().Format(time.RFC3339))
 }
 
 // write sends what waits, and a sign of life where nothing does.

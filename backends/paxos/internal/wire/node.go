@@ -36,19 +36,21 @@ type Config struct {
 
 // A Node is one end of all connections of a member or client: a [lease.Transport].
 type Node struct {
-	config         Config
-	ours           hello
-	server, client *tls.Config
-	deliver        func(from lease.MemberID, m lease.Message)
-	listener       net.Listener // nil of a client
-	log            *complaints
+	config   Config
+	ours     hello
+	security *security
+	deliver  func(from lease.MemberID, m lease.Message)
+	listener net.Listener // nil of a client
+	log      *complaints
 
 	ctx  context.Context // it ends the node
 	end  context.CancelFunc
 	all  sync.WaitGroup
 	met  chan struct{} // closed once the node has met itself, by once
 	once sync.Once
-	door chan struct{} // a place for each visitor that is not known yet
+	door *door
+
+	knocks map[lease.MemberID]chan struct{} // of members that ask to be called
 
 	mu     sync.Mutex
 	closed bool
@@ -82,10 +84,11 @@ func New(config Config) (*Node, error) {
 		config: config,
 		ours:   hello{member: config.Self, incarnation: config.Incarnation, terms: config.Terms},
 		met:    make(chan struct{}),
-		door:   make(chan struct{}, maxStrangers),
+		door:   newDoor(config.Terms.Members),
 		open:   map[net.Conn]bool{},
 		peers:  map[lease.MemberID]*peer{},
 		log:    newComplaints(config.Logger),
+		knocks: map[lease.MemberID]chan struct{}{},
 	}
 	if err := n.check(); err != nil {
 		return nil, fmt.Errorf("paxoskv: %w", err)
@@ -93,6 +96,7 @@ func New(config Config) (*Node, error) {
 	n.ctx, n.end = context.WithCancel(context.Background())
 	for _, member := range config.Terms.Members {
 		n.peers[member] = n.newPeer(member)
+		n.knocks[member] = make(chan struct{}, 1)
 	}
 	return n, nil
 }
@@ -121,10 +125,8 @@ func (n *Node) check() error {
 	if err := n.config.Terms.Check(); err != nil {
 		return err
 	}
-	if n.server, n.client, err = secure(n.config.TLS); err != nil {
-		return err
-	}
-	return checkOwn(n.client, n.ours.member)
+	n.security, err = secure(n.config.TLS, n.ours.member)
+	return err
 }
 
 // Listen listens, and connects with the others, now and whenever a connection is lost,
@@ -139,6 +141,8 @@ func (n *Node) Listen(deliver func(from lease.MemberID, m lease.Message)) error 
 	for _, member := range n.ours.terms.Members {
 		if n.ours.member <= member { // so does a client
 			n.all.Go(func() { n.reach(member) })
+		} else {
+			n.all.Go(func() { n.knock(member) })
 		}
 	}
 	if n.listener != nil {
@@ -226,11 +230,17 @@ func (n *Node) track(conn net.Conn) (release func()) {
 }
 
 // wait waits, unless the node is closed meanwhile.
-func (n *Node) wait(d time.Duration) {
+func (n *Node) wait(d time.Duration) { n.waitFor(nil, d) }
+
+// waitFor waits for something, but not for longer than that. It reports whether it came.
+func (n *Node) waitFor(what <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
+	case <-what:
+		return true
 	case <-timer.C:
 	case <-n.ctx.Done():
 	}
+	return false
 }

@@ -47,16 +47,15 @@ func TestAMessageWaitsForTheConnection(t *testing.T) {
 func TestAMessageOfTheLargestSizeArrivesAndALargerOneIsNotSent(t *testing.T) {
 	t.Parallel()
 	all := newCluster(t, 2).startAll()
-	rest := len(wire.Encode(lease.Commit{State: lease.State{Value: strings.Repeat("x", wire.MaxMessage-100)}})) - (wire.MaxMessage - 100)
-	largest := lease.Commit{Safe: "", State: lease.State{Value: strings.Repeat("x", wire.MaxMessage-rest)}}
-	require.Len(t, wire.Encode(largest), wire.MaxMessage)
+	largest := lease.Commit{Safe: "", State: lease.State{Value: strings.Repeat("x", lease.MaxRecord)}}
 	require.Eventually(t, func() bool {
 		all[0].Send(all[1].id, largest)
 		return all[1].has(string(all[0].id) + ": ")
 	}, patience, 50*time.Millisecond)
-	largest.Safe = "y"
+	rest := len(wire.Encode(lease.Commit{Safe: "y", State: lease.State{Value: strings.Repeat("x", wire.MaxMessage-100)}})) - (wire.MaxMessage - 100)
+	larger := lease.Commit{Safe: "y", State: lease.State{Value: strings.Repeat("x", wire.MaxMessage+1-rest)}}
 	require.Eventually(t, func() bool {
-		all[0].Send(all[1].id, largest)
+		all[0].Send(all[1].id, larger)
 		return strings.Contains(all[0].logged(), "it has 1048577 bytes, where 1048576 are the most")
 	}, patience, 50*time.Millisecond)
 	all[0].delivers(all[1], "after it")

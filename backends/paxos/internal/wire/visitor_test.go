@@ -362,18 +362,6 @@ func TestASlowLorisIsShutOut(t *testing.T) {
 	slow.closed()
 }
 
-func TestManySilentVisitorsDoNotKeepAMemberOutForLong(t *testing.T) {
-	t.Parallel()
-	c := newCluster(t, 2)
-	called := c.start(c.config(c.members[1]))
-	for range 100 {
-		silent, err := net.Dial("tcp", string(called.id))
-		require.NoError(t, err)
-		defer silent.Close()
-	}
-	c.start(c.config(c.members[0])).delivers(called, "at last")
-}
-
 func TestAPeerThatReadsNothingIsDroppedAndHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
@@ -445,9 +433,10 @@ func TestAMemberCallsSeldomWhereItIsRefused(t *testing.T) {
 	}()
 	node := c.start(c.config(c.members[0]))
 	require.Eventually(t, func() bool { return len(calls) > 0 }, patience, time.Millisecond)
+	begin := time.Now()
 	time.Sleep(1500 * time.Millisecond)
 	listener.Close()
 	<-done
-	require.LessOrEqual(t, len(calls), 10, "pauses double from 50 ms to 1 s")
+	require.LessOrEqual(t, len(calls), 7+int(time.Since(begin)/(250*time.Millisecond)), "pauses double from 50 ms to 500 ms, less or more by half")
 	require.LessOrEqual(t, strings.Count(node.logged(), "\n"), 3)
 }

@@ -1,0 +1,4 @@
+package lease
+
+// Stride is how far a limit rises at once.
+const Stride = stride

@@ -1,0 +1,60 @@
+package wire_test
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/paxos/internal/wire"
+)
+
+// A member that is called asks for it when it starts: its caller, who has called in vain
+// for long, does so at once.
+func TestAMemberThatKnocksIsCalledAtOnce(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	listener, err := net.Listen("tcp", string(c.members[1]))
+	require.NoError(t, err)
+	calls, done := make(chan time.Time, 100), make(chan struct{})
+	defer func() { listener.Close(); <-done }()
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			calls <- time.Now()
+			conn.Close()
+		}
+	}()
+	caller := c.start(c.config(c.members[0]))
+	for range 6 { // until it calls seldom
+		<-calls
+	}
+	soonest := time.Hour
+	for range 10 {
+		called := <-calls // it calls again a quarter of a second later, or more
+		v := c.visit(caller.id, c.authority.Config("127.0.0.1"))
+		v.say(wire.Frame(wire.KindHello, wire.Hello(1, c.members[1], 1, c.config("").Terms)))
+		require.Contains(t, v.refused(), "it is this side that calls")
+		soonest = min(soonest, (<-calls).Sub(called))
+	}
+	require.Less(t, soonest, 200*time.Millisecond)
+	require.NotContains(t, caller.logged(), "it is this side that calls")
+}
+
+func TestAMemberKnocksWhenItStarts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	calls, err := net.Listen("tcp", string(c.members[0]))
+	require.NoError(t, err)
+	defer calls.Close()
+	c.start(c.config(c.members[1]))
+	require.NoError(t, calls.(*net.TCPListener).SetDeadline(time.Now().Add(patience)))
+	conn, err := calls.Accept()
+	require.NoError(t, err)
+	conn.Close()
+}
