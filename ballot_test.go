@@ -86,6 +86,15 @@ func (b *ballot) run(c *election.Candidate, id string) (stop func() error) {
 	})
 }
 
+// succession has a lead and b be its heir, each on a store, and returns what stops a.
+func (b *ballot) succession(leaders, heirs kv.Store) (stop func() error) {
+	stop = b.run(b.candidate(leaders, "a", firstCome), "a")
+	time.Sleep(ttl)
+	b.run(b.candidate(heirs, "b", firstCome), "b")
+	time.Sleep(ttl)
+	return stop
+}
+
 func (b *ballot) runWith(c *election.Candidate, id string, lead func(context.Context, *election.Term) error) (stop func() error) {
 	ctx, cancel := context.WithCancel(b.t.Context())
 	result := make(chan error, 1)

@@ -18,31 +18,55 @@ import (
 // Campaign returns an error that wraps the reason, [ErrHeld] if somebody else had
 // the safe when the store last told, and the last trouble with the store, if there
 // was any since; a record that it may have written meanwhile is removed, within a
-// third of the TTL if the store answers.
+// third of the TTL if the store answers. A request that is on its way when ctx ends
+// is waited for, for a sixth of the TTL at most, so that it is known what it did.
 func (c *Candidate) Campaign(ctx context.Context) (*Term, error) {
-	return c.campaign(ctx, context.WithoutCancel(ctx), stand{})
+	return c.elect(ctx, context.WithoutCancel(ctx), stand{})
+}
+
+// flush has what was said by now reach those who were to be told.
+func (c *Candidate) flush() {
+	c.roles.out.flush()
+	c.logs.flush()
 }
 
 // TryCampaign makes one attempt to be elected, and waits for nobody. If somebody
-// else has the safe, the error matches [ErrHeld]; if the health check fails, it
-// wraps that; after any other error the store's answer was not clear, or came too
-// late, and a record that may have been written is removed, within a third of
-// the TTL if the store answers. Each request has a third of the TTL, and ctx
-// bounds them all. The term is like one of Campaign. A succession is not asked.
+// else has the safe, or a hold keeps the election closed (Options.Hold), the error
+// matches [ErrHeld] and says whose it is, if the store tells; if the health check
+// fails, it wraps that; after any other error the store's answer was not clear, or
+// came too late, and what may have been written is removed, within a third of the
+// TTL for each of the safe and the hold if the store answers. Each request has a
+// third of the TTL, and ctx bounds them all. The term is like one of Campaign. A
+// succession is not asked.
+//
+// Where observers judge expiry, one attempt alone never takes over from a leader that
+// died: it has not watched the record.
 func (c *Candidate) TryCampaign(ctx context.Context) (*Term, error) {
+	term, err := c.try(ctx, context.WithoutCancel(ctx), stand{})
+	if err != nil {
+		c.flush()
+	}
+	return term, err
+}
+
+func (c *Candidate) try(ctx, base context.Context, s stand) (*Term, error) {
 	if c.opts.Rank < 0 {
 		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, errBelowZero)
 	}
-	base := context.WithoutCancel(ctx)
-	cm := c.enter(base, stand{})
+	if err := c.openNow(ctx); err != nil {
+		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
+	}
+	cm := c.enter(base, s)
 	m, err := cm.claim(ctx)
 	if err == nil {
-		return cm.win(ctx, m), nil
+		term := cm.win(ctx, m)
+		c.flush() // as in elect
+		return c.closeNow(ctx, term)
 	}
 	defer c.roles.is(RoleOrdinary)
 	switch {
 	case errors.Is(err, kv.ErrHeld):
-		return nil, fmt.Errorf("election: campaign for %q: %w (%w)", c.name, ErrHeld, err)
+		return nil, fmt.Errorf("election: campaign for %q: %w (%w)", c.name, cm.whoHolds(ctx), err)
 	case !errors.Is(err, kv.ErrInvalid):
 		cm.withdraw(ctx)
 	}
@@ -76,12 +100,14 @@ type campaign struct {
 	prey   kv.Record // another heir's, which is to be displaced
 	handed kv.Record // our heir's signature, to which the safe was handed over
 
-	next   *time.Timer // when to claim
-	retry  backoff     // of claims that fail
-	rested time.Time   // claim no vacancy before
-	waited bool        // somebody held the safe
-	denied int         // claims refused since a watch last told of anything
-	failed time.Time   // since when claims fail for other reasons, zero if they do not
+	next      *time.Timer // when to claim
+	retry     backoff     // of claims that fail
+	rested    time.Time   // claim no vacancy before
+	waited    bool        // somebody held the safe
+	vacated   time.Time   // since when nobody does, zero if somebody does
+	overtaken int         // how often in a row somebody took the place who had not waited
+	denied    int         // claims refused since a watch last told of anything
+	failed    time.Time   // since when claims fail for other reasons, zero if they do not
 
 	lines   kv.Queue    // the store, if its safes have lines
 	place   kv.Record   // our own in line, zero if there is none that we know of
@@ -123,7 +149,7 @@ var errBelowZero = errors.New("a candidate whose rank is below zero never stands
 func (c *campaign) over(err error) error {
 	c.roles.is(RoleOrdinary)
 	if c.behind || c.denied > 0 {
-		err = fmt.Errorf("%w; when last told, %w", err, ErrHeld)
+		err = fmt.Errorf("%w; when last told, %w", err, c.office.heldBy(c.holder))
 	}
 	if c.trouble != nil && !errors.Is(err, c.trouble) {
 		err = fmt.Errorf("%w (last trouble: %w)", err, c.trouble)
@@ -152,7 +178,11 @@ func (c *campaign) win(ctx context.Context, m mandate) *Term {
 	aides := c.aides(m) // of which one may ask who led before
 	c.chronicle.leads(reignOf(m.rec))
 	c.roles.is(RoleLeader)
-	return newTerm(c.base, c.Candidate, m, c.stand, aides...)
+	t := newTerm(c.base, c.Candidate, m, c.stand, aides...)
+	if c.opts.Hold == 0 { // else when the election is closed to others
+		c.newest.Store(t)
+	}
+	return t
 }
 
 // run waits for a vacancy and claims it, until that succeeds or ctx ends. The
@@ -171,10 +201,13 @@ func (c *campaign) run(ctx context.Context) (mandate, error) {
 	defer c.staying.Stop()
 	for ctx.Err() == nil {
 		m, err := c.step(ctx, latest)
-		if err == nil || errors.Is(err, kv.ErrInvalid) {
+		switch {
+		case err == nil && ctx.Err() != nil: // won when nobody wanted it any more
+		case err == nil, errors.Is(err, kv.ErrInvalid):
 			return m, err
+		default:
+			c.schedule(err)
 		}
-		c.schedule(err)
 	}
 	return mandate{}, causeOf(ctx)
 }
@@ -216,6 +249,7 @@ func (c *campaign) see(ctx context.Context, s sighting) (mandate, error) {
 	case errors.Is(s.err, kv.ErrVacant):
 		c.late, c.handed, c.prey, c.behind = kv.Record{}, kv.Record{}, kv.Record{}, false
 		c.retry.reset()
+		c.vacated = time.Now()
 		c.stand.heir.vacant()
 		c.next.Reset(max(c.hesitation(), time.Until(c.rested)))
 	case errors.Is(s.err, kv.ErrInvalid):

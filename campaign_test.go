@@ -101,6 +101,7 @@ func TestResignOfAnOldTermLeavesTheNewOneAlone(t *testing.T) {
 		require.NoError(t, err)
 		b.count("a", a)
 		store.Remove(b.name)
+		began := time.UnixMilli(time.Now().UnixMilli())
 		next, err := b.candidate(store, "b").Campaign(t.Context())
 		require.NoError(t, err)
 		time.Sleep(time.Second)
@@ -110,7 +111,7 @@ func TestResignOfAnOldTermLeavesTheNewOneAlone(t *testing.T) {
 		require.ErrorIs(t, a.Err(), election.ErrLost, "the first reason stays")
 		leader, err := election.Current(t.Context(), store, b.name)
 		require.NoError(t, err)
-		require.Equal(t, election.Leader{ID: "b", Value: "at b", Token: next.Token()}, leader)
+		require.Equal(t, election.Leader{ID: "b", Value: "at b", Token: next.Token(), Since: began}, leader)
 		require.NoError(t, next.Resign(t.Context()))
 	})
 }

@@ -79,11 +79,12 @@ func (h *chronicle) latest() reign {
 }
 
 // strikes returns the strikes that count once the last leader has gone without
-// handing over. Its record may have outlived it by fading.
-func (h *chronicle) strikes(stability, fading time.Duration) map[string]int {
+// handing over. Its record may have outlived it by fading. One that went sooner than it
+// could fade was removed by its leader, whose work was done: that has not failed.
+func (h *chronicle) strikes(stability, ttl, fading time.Duration) map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.since.IsZero() {
+	if h.since.IsZero() || time.Since(h.since) < ttl/2 { // we may have been told late
 		return h.last.Strikes
 	}
 	lasted := time.Since(h.since) - fading

@@ -80,8 +80,8 @@ func TestAChronicleCountsWhatItSawBegin(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				h.leads(reign{ID: "a", Token: 2, Heirs: []string{"b"}}) // told again
 				time.Sleep(29 * time.Second)
-				require.Equal(t, c.strike, h.strikes(stability, 10*time.Second)["a"] == 1, "29 s, of which it may have been dead for 10 s")
-				require.Empty(t, h.strikes(stability, 0), "39 s are long enough")
+				require.Equal(t, c.strike, h.strikes(stability, 10*time.Second, 10*time.Second)["a"] == 1, "29 s, of which it may have been dead for 10 s")
+				require.Empty(t, h.strikes(stability, 10*time.Second, 0), "39 s are long enough")
 				require.Equal(t, []string{"b"}, h.latest().Heirs)
 			})
 		})
@@ -96,14 +96,14 @@ func TestAChronicleCountsEachTermOfOneCandidate(t *testing.T) {
 		time.Sleep(time.Minute)
 		h.leads(reign{ID: "a", Token: 2})
 		time.Sleep(time.Second)
-		require.Equal(t, map[string]int{"a": 1}, h.strikes(30*time.Second, 0))
+		require.Equal(t, map[string]int{"a": 1}, h.strikes(30*time.Second, 0, 0))
 	})
 }
 
 func TestAChronicleJudgesNoTermWhoseBeginningItDidNotSee(t *testing.T) {
 	h := &chronicle{}
 	h.leads(reign{ID: "a", Token: 1, Strikes: map[string]int{"a": 2}})
-	require.Equal(t, map[string]int{"a": 2}, h.strikes(30*time.Second, 0))
+	require.Equal(t, map[string]int{"a": 2}, h.strikes(30*time.Second, 0, 0))
 }
 
 func TestATermOfStabilityIsNoStrikeAndForgivesOnlyTheFirst(t *testing.T) {
@@ -112,7 +112,7 @@ func TestATermOfStabilityIsNoStrikeAndForgivesOnlyTheFirst(t *testing.T) {
 		h.vacant()
 		h.leads(reign{ID: "a", Token: 1, Strikes: map[string]int{"a": 2}})
 		time.Sleep(30 * time.Second)
-		require.Equal(t, map[string]int{"a": 2}, h.strikes(30*time.Second, 0))
+		require.Equal(t, map[string]int{"a": 2}, h.strikes(30*time.Second, 0, 0))
 	})
 }
 
@@ -145,4 +145,25 @@ func TestANoteComesBackFromItsText(t *testing.T) {
 	}
 	require.Equal(t, n, noteOf(kv.Record{Note: n.text()}))
 	require.Equal(t, "{}", note{}.text())
+}
+
+func TestALeaderThatFreedTheSafeItselfHasNotFailed(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		after   time.Duration
+		strikes int
+	}{
+		{"gone sooner than its record could fade", 4 * time.Second, 0},
+		{"gone when its record may have faded", 10 * time.Second, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := &chronicle{}
+				h.vacant()
+				h.leads(reign{ID: "a", Token: 1})
+				time.Sleep(c.after)
+				require.Equal(t, c.strikes, h.strikes(30*time.Second, 10*time.Second, 10*time.Second)["a"])
+			})
+		})
+	}
 }

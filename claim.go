@@ -46,7 +46,7 @@ func (c *campaign) claim(ctx context.Context) (mandate, error) {
 // Meanwhile another create under the same signature does no harm.
 func (c *campaign) create(ctx context.Context) (mandate, error) {
 	c.renew()
-	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	attempt, cancel := c.patiently(ctx)
 	defer cancel()
 	c.asked = true
 	sent := c.clock()
@@ -68,6 +68,18 @@ func (c *campaign) create(ctx context.Context) (mandate, error) {
 	c.fault(ctx, "cannot tell whether the claim was carried out", err)
 	c.incapable(err)
 	return mandate{}, err
+}
+
+// patiently returns the context of a request that may leave a record. A request that is
+// given up may be carried out later, when nobody looks for its record any more. So it
+// goes on when ctx has ended, for half of the time that the campaign has to withdraw.
+func (c *campaign) patiently(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, stop := outlasting(ctx, c.pace.attempt/2)
+	bounded, cancel := context.WithTimeout(longer, c.pace.attempt)
+	return bounded, func() {
+		cancel()
+		stop()
+	}
 }
 
 // incapable has an heir give up its place if its claims have failed for a TTL: it
@@ -181,25 +193,36 @@ func (c *campaign) forget() {
 }
 
 // withdraw removes what the campaign may have left in the safe or in line, whether
-// or not ctx has ended. A request that is still on its way is beyond its reach: its
-// record fades, as nobody refreshes it.
+// or not ctx has ended. If a request had no clear answer, its record may come later:
+// then withdraw looks for it until its time is up. What comes after that fades, as
+// nobody refreshes it.
 func (c *campaign) withdraw(ctx context.Context) {
 	if !c.asked && c.stand.heir == nil {
 		return
 	}
 	err := c.insist(ctx, func(ctx context.Context) error {
-		rec, err := c.store.Get(ctx, c.name)
-		if err == nil && (c.mine(rec) || c.stand.heir.signed(rec)) {
-			err = c.discard(ctx, rec)
-		}
-		if err != nil && !errors.Is(err, kv.ErrVacant) {
-			return err
-		}
-		return c.quit(ctx)
+		return errors.Join(c.quit(ctx), c.clear(ctx))
 	})
 	if err != nil {
 		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left to fade", "error", err)
 	}
+}
+
+// errMayCome is why a campaign that withdraws looks again.
+var errMayCome = errors.New("election: a request without a clear answer may still be carried out")
+
+// clear removes a record of the campaign from the safe.
+func (c *campaign) clear(ctx context.Context) error {
+	rec, err := c.store.Get(ctx, c.name)
+	switch {
+	case err == nil && (c.mine(rec) || c.stand.heir.signed(rec)):
+		return c.discard(ctx, rec)
+	case c.doubt && (errors.Is(err, kv.ErrVacant) || err == nil && rec == c.prey):
+		return errMayCome
+	case errors.Is(err, kv.ErrVacant):
+		return nil
+	}
+	return err
 }
 
 // quit gives up the place in line, if there is one or may be.
@@ -213,7 +236,10 @@ func (c *campaign) quit(ctx context.Context) (err error) {
 	if !c.inLine() {
 		return nil
 	}
-	return c.discard(ctx, c.place)
+	if err = c.discard(ctx, c.place); err == nil {
+		c.place = kv.Record{}
+	}
+	return err
 }
 
 // mine reports whether a record is of this campaign.

@@ -23,7 +23,7 @@
 // [Candidate.Run] is the heart: the return of the function that it calls is the
 // only honest signal that the work has stopped. [Candidate.Campaign] and
 // [Candidate.Notify] are for programs of another shape, [Candidate.TryCampaign]
-// for those that wait for nobody. [Current] and [Watch] are for those who only
+// and [Candidate.TryRun] for those that wait for nobody. [Current] and [Watch] are for those who only
 // want to know who leads. Package lock is for people who want a lock, and package
 // fence for services that refuse the writes of old leaders.
 //
@@ -110,6 +110,16 @@
 // [Term.Transfer], [RequestTransfer] and Options.MaxTerm hand over on purpose.
 //
 // IDs should be unique where there is a succession: it knows candidates by them.
+//
+// # Once per tick
+//
+// The safe is free again as soon as the work is done, so work that every host starts
+// at the same tick would be done by one host after the other. With Options.Hold the
+// election stays closed for a while after the work began: the candidate that is
+// elected puts a record into a third safe, NAME:hold, before its work begins. Nobody
+// refreshes or deletes it; it fades, whatever becomes of the candidate. A candidate
+// that is elected meanwhile waits for its end; TryCampaign and TryRun give up instead.
+// [CurrentHold] shows it.
 //
 // # Failures
 //

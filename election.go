@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -33,6 +34,10 @@ var (
 	// ErrNoHeir means that nobody is next in the succession, or not the one who was
 	// asked for.
 	ErrNoHeir = errors.New("election: no such heir")
+
+	// ErrStopped is matched by the error with which Run and Notify return because their
+	// context has ended: no trouble, but what was asked for.
+	ErrStopped = errors.New("election: stopped")
 
 	// ErrNoLeader means that nobody leads at the moment.
 	ErrNoLeader = errors.New("election: nobody leads")
@@ -95,6 +100,21 @@ type Options struct {
 	// less than the TTL. Default: for ever.
 	MaxTerm time.Duration
 
+	// Hold closes the election to everybody, this candidate too, for at least so long
+	// after the work began: also if the work ends sooner, and if the process or its
+	// host is gone. It is for work that runs once per tick, whichever host's clock is
+	// late. The candidate that is elected closes the election before Run calls lead or
+	// Campaign returns. If it was closed before, the candidate waits, as leader, until
+	// that is over; TryCampaign and TryRun give up with [ErrHeld]. The hold is a record
+	// of its own in the store, with a TTL of Hold and a third of the TTL; it lasts for
+	// as long as the store lets that live (kv.Lifetime: in Consul twice as long). Every
+	// candidate of an election is given the same Hold: one without is not kept out. A
+	// store whose observers judge expiry keeps no holds (kv.ErrInvalid). If the store
+	// does not answer while the hold is made, Run, Campaign and the rest may return
+	// nearly a TTL after their context has ended.
+	// Default: none.
+	Hold time.Duration
+
 	// Requests has the leader heed requests of others to resign or to hand over:
 	// RequestResign, RequestTransfer, and the commands elect resign and elect
 	// transfer. They cost a leader one more watch. Where there is a Succession it
@@ -102,8 +122,10 @@ type Options struct {
 	Requests bool
 
 	// OnRole, if not nil, is told of each change of the candidate's role. Calls come
-	// one at a time and in order, on any goroutine; they must return soon, and must
-	// not call the candidate or its term.
+	// one at a time, in order and soon, on a goroutine of their own. Nothing waits for
+	// them but Run, before it calls lead, and the return of Run, Campaign and Resign,
+	// for a second at most: by the time of a call the role may be another. If the hook
+	// blocks, calls are dropped, the oldest first.
 	OnRole func(Role)
 
 	// Health, if not nil, is asked before the candidate claims a vacant safe,
@@ -113,7 +135,9 @@ type Options struct {
 	// every candidate is unhealthy, nobody leads.
 	Health func(context.Context) error
 
-	// Logger gets one record for each change of state. Default: silence.
+	// Logger gets one record for each change of state, in order and soon, as OnRole is
+	// told. If its handler blocks, records are dropped, the oldest first, and counted
+	// in a record of their own. Default: silence.
 	Logger *slog.Logger
 }
 
@@ -127,8 +151,10 @@ type Candidate struct {
 	pace  pace
 	clock func() instant
 	log   *slog.Logger
+	logs  *outbox // through which the log goes
 
 	election  string // the leader's safe
+	newest    *atomic.Pointer[Term]
 	office    office
 	roles     *roles
 	chronicle *chronicle
@@ -158,29 +184,41 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if len(o.Value) > maxValue {
 		return nil, fmt.Errorf("election: value of %d bytes is too long: at most %d", len(o.Value), maxValue)
 	}
-	p, err := newPace(o.TTL, o.Margin)
+	p, err := o.paceFor(store)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := store.Lifetime(o.TTL); err != nil {
-		return nil, fmt.Errorf("election: TTL %v: %w", o.TTL, err)
 	}
 	if err := o.checkSuccession(); err != nil {
 		return nil, err
 	}
+	if err := checkHold(store, o.Hold, p); err != nil {
+		return nil, err
+	}
+	logs := &outbox{}
 	return &Candidate{
 		store: store,
 		name:  name,
 		opts:  o,
 		pace:  p,
 		clock: now,
-		log:   o.Logger.With("election", name, "id", o.ID),
+		log:   newLog(o.Logger, logs).With("election", name, "id", o.ID),
+		logs:  logs,
 
 		election:  name,
+		newest:    &atomic.Pointer[Term]{},
 		office:    leadership,
 		roles:     newRoles(o.OnRole),
 		chronicle: &chronicle{},
 	}, nil
+}
+
+// IsLeader reports whether the candidate leads at this very moment, as [Term.Err] does.
+// One that waits until an election is open (Options.Hold) does not lead yet.
+// Between the answer and what the caller does next any time may pass: work that must not
+// be done twice is for lead, under its context and with its token.
+func (c *Candidate) IsLeader() bool {
+	t := c.newest.Load()
+	return t != nil && t.Err() == nil
 }
 
 func (o Options) withDefaults() Options {

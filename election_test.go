@@ -26,7 +26,7 @@ func TestNewSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"a", election.Options{ID: "\x00"}, `ID "\x00" contains control characters`},
 		{"a", election.Options{Value: strings.Repeat("x", 64<<10+1)}, "value of 65537 bytes is too long: at most 65536"},
 		{"a", election.Options{TTL: -time.Second}, "TTL -1s is negative"},
-		{"a", election.Options{TTL: time.Millisecond}, "use a TTL of at least 100ms"},
+		{"a", election.Options{TTL: time.Millisecond}, "use a TTL of at least 90ms"},
 		{"a", election.Options{Margin: time.Millisecond}, "need at least 348ms"},
 	} {
 		_, err := election.New(store, c.name, &c.opts)

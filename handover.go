@@ -60,7 +60,7 @@ func (t *Term) next(ctx context.Context) (kv.Record, error) {
 // succeededBy reports whether a record in the heir's safe is that of an heir: not a
 // lock of somebody's, a call, or what is left there of ourselves.
 func (t *Term) succeededBy(rec kv.Record) bool {
-	return rec.Signature != "" && !rec.Foreign && !rec.Permanent && rec.Signature != t.signatureAsHeir &&
+	return rec.Signature != "" && !rec.Foreign && !rec.Permanent && !t.place.signed(rec) &&
 		noteOf(rec).Calls == ""
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/electkv/election/kv"
@@ -34,7 +35,7 @@ func (c *Candidate) succeed(ctx, base context.Context, s stand) (*Term, error) {
 			return nil, bid.over(err)
 		}
 		h := bid.inWaiting(ctx, m)
-		cm := c.enter(base, stand{rest: 2 * c.pace.spread, drain: s.drain, heir: h})
+		cm := c.enter(base, stand{rest: bid.courtesy(), drain: s.drain, heir: h})
 		m, err = cm.runWhile(ctx, h)
 		if err == nil {
 			return cm.win(ctx, m), nil
@@ -74,6 +75,17 @@ func (c *campaign) runWhile(ctx context.Context, h *heir) (mandate, error) {
 // the leader has handed over.
 func (h *heir) signed(rec kv.Record) bool {
 	return h != nil && !rec.Foreign && rec.Signature == h.term.Record().Signature
+}
+
+// leave gives up the heir's place, of which a leader has no need. It can be called
+// again after an error.
+func (h *heir) leave(ctx context.Context) error {
+	if h == nil {
+		return nil
+	}
+	h.term.end(ErrResigned)
+	_, err := h.term.release(ctx)
+	return err
 }
 
 // vacant notes that nobody leads.
@@ -214,6 +226,7 @@ func (c *campaign) inherit(ctx context.Context, rec kv.Record) (mandate, error) 
 // that may be to be displaced.
 func (c *campaign) weigh(rec kv.Record) {
 	c.stand.heir.sees(rec)
+	c.overtake(rec)
 	if c.stand.bid && c.displaces(rec) {
 		c.prey = rec
 		c.next.Reset(c.deference())
@@ -243,19 +256,63 @@ func (c *campaign) displaces(rec kv.Record) bool {
 // deference spreads the bids of candidates, the longer the lower they rank, so that
 // those who rank lower mostly find that another has come before them. It is the
 // delay δ of the candidate/ordinary algorithm. Who is called comes at once. Where an
-// heir has gone, a crowd may wait.
+// heir has gone, a crowd may wait; where none was seen, only those may be there who
+// have just come as well.
 func (c *campaign) deference() time.Duration {
-	if noteOf(c.prey).Calls != "" {
+	switch {
+	case noteOf(c.prey).Calls != "":
+		return 0
+	case c.prey.Signature != "":
+		return c.lag() + c.pace.jitter(c.lag()+1) + c.stand.shy
+	case c.waited: // a leader has just been elected: there is time
+		return (c.lag() + c.pace.jitter(c.pace.crowd+1)) >> c.overtaken
+	case c.mayFollow():
+		return c.lag() + c.pace.jitter(c.lag()+1)
+	}
+	return 0
+}
+
+// mayFollow reports whether the order may put somebody before us of whom we do not know
+// yet. It asks for contenders at the ends of all IDs and ranks.
+func (c *campaign) mayFollow() bool {
+	last, me := c.chronicle.latest().contender(), Contender{ID: c.opts.ID, Rank: c.opts.Rank}
+	for _, id := range []string{"\x00", "\U0010ffff"} {
+		for _, rank := range []int{math.MinInt, math.MaxInt} {
+			if c.opts.Succession(last, Contender{ID: id, Rank: rank}, me) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lag is the least that candidates of our rank wait where others may wait too.
+func (c *campaign) lag() time.Duration {
+	return c.pace.spread / time.Duration(1+max(c.opts.Rank, 0))
+}
+
+// overtake notes whether somebody has taken the heir's place who had not waited for
+// it: a program that campaigns again and again, whose work is done at once, say. A
+// candidate that waits bids twice as soon after each of those, or it would wait for ever.
+func (c *campaign) overtake(rec kv.Record) {
+	switch {
+	case c.vacated.IsZero():
+		return
+	case noteOf(rec).Waited, time.Since(c.vacated) > c.lag():
+		c.overtaken = 0
+	default:
+		c.overtaken = min(c.overtaken+1, 30)
+	}
+	c.vacated = time.Time{}
+}
+
+// courtesy is for how long a new heir leaves a vacancy of the leader's safe to those
+// who may come before it.
+func (c *campaign) courtesy() time.Duration {
+	if !c.waited && !c.mayFollow() {
 		return 0
 	}
-	lag := c.pace.spread / time.Duration(1+max(c.opts.Rank, 0))
-	switch {
-	case c.prey.Signature != "":
-		return lag + c.pace.jitter(lag+1) + c.stand.shy
-	case c.waited: // a leader has just been elected: there is time
-		return lag + c.pace.jitter(c.pace.crowd+1)
-	}
-	return lag + c.pace.jitter(lag+1)
+	return 2 * c.pace.spread
 }
 
 // role is what the candidate is while it stands so.
@@ -270,11 +327,12 @@ func (s stand) role() Role {
 func (c *campaign) brief() {
 	n := note{Rank: c.opts.Rank, Heirs: c.opts.Heirs, Since: time.Now().UnixMilli()}
 	switch {
-	case c.opts.Succession == nil:
-		return
+	case c.opts.Succession == nil: // only since when, which is for people
+		n = note{Since: n.Since}
 	case !c.stand.bid:
 		n = c.briefLeader(n)
 	default: // who leads, the heir that is displaced has told, if there is one
+		n.Waited = c.waited
 		prey := noteOf(c.prey)
 		if n.Under = prey.Under; prey.Calls != "" && n.Under != nil {
 			n.Called, n.Formerly = n.Under.Token, c.stand.formerly
@@ -292,6 +350,6 @@ func (c *campaign) briefLeader(n note) note {
 	if life, err := c.store.Lifetime(c.opts.TTL); err == nil {
 		fading = life.Max
 	}
-	n.Strikes = c.chronicle.strikes(c.opts.Stability, fading)
+	n.Strikes = c.chronicle.strikes(c.opts.Stability, c.opts.TTL, fading)
 	return n
 }

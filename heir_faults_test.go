@@ -471,10 +471,7 @@ func TestAnAnswerThatNobodyWaitsForAnyMoreMakesNoHeir(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
-		b.run(b.candidate(faults, "a", firstCome), "a")
-		time.Sleep(ttl)
-		b.run(b.candidate(store, "b", firstCome), "b")
-		time.Sleep(ttl)
+		b.succession(faults, store)
 		faults.heirs.On(kvfault.Watch).DelayReplies(ttl / 5)
 		ctx, cancel := context.WithTimeout(t.Context(), ttl*3/10)
 		defer cancel()

@@ -46,8 +46,10 @@ func (c *campaign) join(ctx context.Context) (mandate, error) {
 	if c.doubt && c.mandate(c.draft, c.since).trust.left(c.clock()) <= 0 {
 		c.forget() // what is found under this signature would be worth nothing
 	}
-	c.brief()
-	attempt, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	if c.brief(); c.opts.Succession == nil {
+		c.draft.Note = "" // a place may be old when it comes to lead
+	}
+	attempt, cancel := c.patiently(ctx)
 	defer cancel()
 	c.asked = true
 	sent := c.clock()

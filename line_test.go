@@ -49,6 +49,9 @@ func TestACandidateWaitsItsTurnInLine(t *testing.T) {
 
 		store.Remove(b.name)
 		require.Equal(t, "a", who(t, store, b.name), "its place is in the safe at once")
+		leader, err := election.Current(t.Context(), store, b.name)
+		require.NoError(t, err)
+		require.Zero(t, leader.Since, "its place tells when it came, not since when it leads")
 		synctest.Wait()
 		require.Equal(t, "a", b.leaders())
 		time.Sleep(3 * ttl)

@@ -8,7 +8,8 @@ import (
 )
 
 // A note is what candidates that heed a succession tell each other beside the
-// published value: kv.Record.Note, as JSON. What is unknown in it is ignored, and
+// published value: kv.Record.Note, as JSON. Without a succession it tells only since
+// when the leader leads. What is unknown in it is ignored, and
 // a note that cannot be read says nothing.
 type note struct {
 	Rank  int      `json:"rank,omitempty"`
@@ -22,6 +23,9 @@ type note struct {
 	// Under is the leader under whom an heir stands, or the last one, or nobody if it
 	// knows of none. An heir that has not looked yet leaves it out.
 	Under *reign `json:"under,omitempty"`
+
+	// Waited says that an heir had waited for its place.
+	Waited bool `json:"waited,omitempty"`
 
 	// Calls makes the record no heir's: the leader keeps the heir's safe for the
 	// candidate with this ID.

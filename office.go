@@ -13,6 +13,7 @@ const (
 	leadership office = "leader"
 	heirship   office = "heir"
 	requests   office = "request" // none, but where requests are put
+	holds      office = "hold"    // none, but where an election is closed
 )
 
 var (

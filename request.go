@@ -23,7 +23,8 @@ func RequestResign(ctx context.Context, store kv.Store, name string) error {
 
 // RequestTransfer asks whoever leads the election to hand over to the candidate
 // with this ID, and returns nil when that leads. It is like [RequestResign]; if the
-// candidate does not stand, the error matches [ErrNoHeir] and the leader leads on.
+// candidate does not stand, the error matches [ErrNoHeir], and if there is no
+// succession, [ErrNoSuccession]; the leader leads on.
 // While the candidate is called, nobody is heir: for a TTL, if it does not answer.
 func RequestTransfer(ctx context.Context, store kv.Store, name, id string) error {
 	if err := checkText("ID", id); err != nil {
@@ -41,6 +42,7 @@ type request struct {
 
 	Answer string `json:"answer,omitempty"` // heard, and then accepted, or refused,
 	NoHeir bool   `json:"no_heir,omitempty"`
+	Alone  bool   `json:"no_succession,omitempty"`
 	Why    string `json:"why,omitempty"` // and why
 }
 
@@ -143,7 +145,8 @@ func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
 		case err != nil && t.Err() != nil:
 			r.Answer, r.Why = refused, "it is stepping down already"
 		case err != nil:
-			r.Answer, r.NoHeir, r.Why = refused, errors.Is(err, ErrNoHeir), err.Error()
+			r.Answer, r.Why = refused, err.Error()
+			r.NoHeir, r.Alone = errors.Is(err, ErrNoHeir), errors.Is(err, ErrNoSuccession)
 		}
 	}
 	_, ok = t.answer(ctx, rec, r)
@@ -322,6 +325,8 @@ func (a *asker) hear(r request, silence *time.Timer) error {
 		silence.Stop()
 	case r.Answer == refused && r.NoHeir:
 		return refusal{r.Why}
+	case r.Answer == refused && r.Alone:
+		return ErrNoSuccession
 	case r.Answer == refused:
 		return errors.New(r.Why)
 	}

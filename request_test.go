@@ -41,10 +41,7 @@ func TestWhoWasCalledForARequestThatIsGoneIsNotPreferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
-		b.run(b.candidate(faults, "a", firstCome), "a")
-		time.Sleep(ttl)
-		b.run(b.candidate(store, "b", firstCome), "b")
-		time.Sleep(ttl)
+		b.succession(faults, store)
 		faults.heirs.On(kvfault.Watch).DelayReplies(ttl / 5)
 		rec := b.ask(store, b.last().Token(), "b")
 		time.Sleep(ttl / 10)

@@ -15,17 +15,13 @@ const (
 
 // roles tells of a candidate's roles.
 type roles struct {
-	tell func(Role)
+	tell func(Role) // nil if nobody wants to know
+	out  outbox
 	mu   sync.Mutex
 	last Role
 }
 
-func newRoles(tell func(Role)) *roles {
-	if tell == nil {
-		tell = func(Role) {}
-	}
-	return &roles{tell: tell, last: RoleOrdinary}
-}
+func newRoles(tell func(Role)) *roles { return &roles{tell: tell, last: RoleOrdinary} }
 
 // change notes that the candidate is no longer one thing, but another.
 func (r *roles) change(from, to Role) {
@@ -44,8 +40,11 @@ func (r *roles) is(role Role) {
 }
 
 func (r *roles) set(role Role) {
-	if role != r.last {
-		r.last = role
-		r.tell(role)
+	if role == r.last {
+		return
+	}
+	r.last = role
+	if r.tell != nil {
+		r.out.post(func() { r.tell(role) })
 	}
 }

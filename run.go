@@ -18,7 +18,8 @@ import (
 //   - after the term ended, because it was lost, resigned or unhealthy: Run frees
 //     what is left of the lease, drops lead's result, and campaigns again after
 //     giving the others a moment to claim the safe first;
-//   - after ctx ended: Run resigns and returns ctx's cause.
+//   - after ctx ended: Run resigns and returns ctx's cause, in an error that matches
+//     [ErrStopped] too.
 //
 // Beyond that Run returns an error only if the store can never do what is asked
 // (kv.ErrInvalid). It survives all other trouble with the store, and logs it.
@@ -26,14 +27,15 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 	if lead == nil {
 		return errors.New("election: lead is nil: give Run the work to do")
 	}
-	s := stand{drain: true}
+	defer c.flush()
+	s, futile := stand{drain: true}, 0
 	for {
-		term, err := c.campaign(ctx, ctx, s)
+		term, err := c.elect(ctx, ctx, s)
 		if err == nil && ctx.Err() != nil {
 			c.free(ctx, term)
 		}
 		if ctx.Err() != nil {
-			return context.Cause(ctx)
+			return stopped{context.Cause(ctx)}
 		}
 		if err != nil {
 			return err
@@ -44,11 +46,21 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 		}
 		c.dropped(o.result)
 		if o.stopped != nil {
-			return o.stopped
+			return stopped{o.stopped}
 		}
-		s.rest = 2 * c.pace.spread
+		if futile++; !term.futile() {
+			futile = 0
+		}
+		s.rest = 2*c.pace.spread + c.pace.futility(futile)
 	}
 }
+
+// A stopped is a context's cause that has stopped Run.
+type stopped struct{ cause error }
+
+func (s stopped) Error() string { return s.cause.Error() }
+
+func (s stopped) Unwrap() []error { return []error{ErrStopped, s.cause} }
 
 // An outcome is how things stood when lead returned.
 type outcome struct {

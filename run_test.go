@@ -59,7 +59,9 @@ func TestRunReturnsTheCauseOfItsContext(t *testing.T) {
 			require.Equal(t, cause, context.Cause(ctx))
 			return errors.New("interrupted")
 		})
-		require.Equal(t, cause, err)
+		require.ErrorIs(t, err, cause)
+		require.ErrorIs(t, err, election.ErrStopped)
+		require.EqualError(t, err, cause.Error(), "and says no more")
 
 		stop := b.run(b.candidate(store, "leader"), "leader")
 		defer stop()
@@ -69,7 +71,8 @@ func TestRunReturnsTheCauseOfItsContext(t *testing.T) {
 		err = b.candidate(store, "b").Run(ctx, func(context.Context, *election.Term) error {
 			panic("never elected")
 		})
-		require.Equal(t, cause, err, "also while it waits")
+		require.ErrorIs(t, err, cause, "also while it waits")
+		require.ErrorIs(t, err, election.ErrStopped)
 	})
 }
 
@@ -96,7 +99,7 @@ func TestATermThatIsWonAsShutdownComesIsFreedAndNotKept(t *testing.T) {
 		err := b.candidate(winning{faults, func() { cancel(cause) }}, "a").Run(ctx, func(context.Context, *election.Term) error {
 			panic("must not be called")
 		})
-		require.Equal(t, cause, err)
+		require.ErrorIs(t, err, cause)
 		require.Equal(t, 1, faults.Calls(kvfault.Create))
 		_, err = store.Get(t.Context(), b.name)
 		require.ErrorIs(t, err, kv.ErrVacant)

@@ -9,11 +9,14 @@ import (
 const (
 	heirSuffix    = ":heir"    // the heir's signature
 	requestSuffix = ":request" // what somebody asks of the leader
+	holdSuffix    = ":hold"    // what keeps the election closed beyond a term
 )
 
 func heirSafe(name string) string { return name + heirSuffix }
 
 func requestSafe(name string) string { return name + requestSuffix }
+
+func holdSafe(name string) string { return name + holdSuffix }
 
 // checkName refuses names that are not to be had, or not without confusion.
 func checkName(name string) error {
@@ -25,7 +28,7 @@ func checkName(name string) error {
 
 // checkReserved refuses the names of what stands beside an election.
 func checkReserved(name string) error {
-	for _, suffix := range []string{heirSuffix, requestSuffix} {
+	for _, suffix := range []string{heirSuffix, requestSuffix, holdSuffix} {
 		if strings.HasSuffix(name, suffix) {
 			return fmt.Errorf("election: name %q ends with %q, which is kept for what stands beside an election: use another", name, suffix)
 		}

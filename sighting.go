@@ -63,9 +63,12 @@ func sleep(ctx context.Context, d time.Duration) {
 // it is told to.
 func outlasting(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	context.AfterFunc(ctx, func() {
+	forget := context.AfterFunc(ctx, func() {
 		sleep(longer, d)
 		cancel()
 	})
-	return longer, cancel
+	return longer, func() {
+		forget()
+		cancel()
+	}
 }

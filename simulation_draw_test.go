@@ -33,7 +33,22 @@ func drawSchedule(t *rapid.T) sim.Schedule {
 	if part(t, "expiry", 8) > 4 {
 		drawObserved(t, &s)
 	}
+	drawLeaves(t, &s)
 	return s
+}
+
+// drawLeaves has candidates leave now and then while a request is on its way. It comes
+// after all else, as drawLine does.
+func drawLeaves(t *rapid.T, s *sim.Schedule) {
+	last := s.Horizon - 2*s.Bound()
+	for range part(t, "leaves", 4) {
+		from := between(t, "from", 0, last-4*s.TTL)
+		s.Faults = append(s.Faults, sim.Fault{
+			Kind: sim.Leave, Who: part(t, "who", 8) % len(s.Nodes),
+			Window: sim.Window{From: from, To: from + 1 + between(t, "lasts", 0, 8*s.TTL)},
+			Op:     rapid.SampledFrom([]string{"create", "swap", "join", "get"}).Draw(t, "op"),
+		})
+	}
 }
 
 // drawStored draws a store, a few candidates and a dozen faults.
@@ -243,7 +258,7 @@ func drawFault(t *rapid.T, s sim.Schedule, last time.Duration) sim.Fault {
 		f.Op = rapid.SampledFrom(simOps).Draw(t, "op")
 	case sim.Restart, sim.Anew, sim.Foreign, sim.Remove:
 		f.Who = sim.Everybody
-	case sim.CutRequests, sim.CutReplies, sim.Freeze, sim.Suspend, sim.Away, sim.Crash:
+	case sim.CutRequests, sim.CutReplies, sim.Freeze, sim.Suspend, sim.Away, sim.Crash, sim.Leave:
 	}
 	if f.Who >= 0 && part(t, "leader", 2) == 1 {
 		f.Who = sim.Leader

@@ -24,7 +24,7 @@ import (
 
 var (
 	simSeed  = flag.Uint64("sim.seed", 1, "the simulation's first seed")
-	simTerms = flag.Int("sim.terms", 20_000, "how many terms to simulate")
+	simTerms = flag.Int("sim.terms", 10_000, "how many terms to simulate")
 	simPlan  = flag.String("sim.schedule", "", "simulate this schedule, as a failure printed it, and nothing else")
 )
 

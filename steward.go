@@ -22,16 +22,8 @@ type steward struct {
 // aides returns who helps a leader beside the keeper.
 func (c *campaign) aides(m mandate) []aide {
 	var as []aide
-	if h := c.stand.heir; h != nil {
-		as = append(as, func(ctx context.Context, t *Term) {
-			h.term.end(ErrResigned)
-			c.until(ctx, t, "give the heir's place up", func(ctx context.Context) error {
-				_, err := h.term.release(ctx)
-				return err
-			})
-			h.term.keeping()
-			<-h.term.kept
-		})
+	if c.stand.heir != nil {
+		as = append(as, func(ctx context.Context, t *Term) { c.until(ctx, t, "give the heir's place up", t.place.leave) })
 	}
 	if c.stand.heir.signed(m.rec) && (c.inLine() || c.unsure) { // handed over while it stood in line, under another signature
 		as = append(as, func(ctx context.Context, t *Term) { c.until(ctx, t, "give the place in line up", c.quit) })

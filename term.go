@@ -17,15 +17,15 @@ type Term struct {
 	c     *Candidate
 	token uint64
 	began time.Time
-	drain bool // Run releases the safe, when the work has returned
-	// signatureAsHeir is what the candidate had in the heir's safe when it was elected.
-	signatureAsHeir string
-	ctx             termContext
-	kill            context.CancelCauseFunc
+	drain bool  // Run releases the safe, when the work has returned
+	place *heir // that the candidate had when it was elected, to be given up; nil if none
+	ctx   termContext
+	kill  context.CancelCauseFunc
 
 	mu     sync.Mutex
 	rec    kv.Record   // as last seen in the safe
 	trust  trust       // in the lease, as long as the term has not ended
+	proved bool        // a refresh has extended it
 	cause  error       // why the term has ended; nil while it has not
 	ended  time.Time   // and when
 	deaths *time.Timer // ends the term when trust has run out
@@ -35,6 +35,7 @@ type Term struct {
 	releasing chan struct{}      // holds one value while somebody releases
 	calling   chan struct{}      // holds one value while somebody is called to be heir
 	freed     bool               // the safe is known to be without our record; guarded by releasing
+	released  bool               // and so is the heir's; guarded by releasing
 	asked     bool               // it was asked to drop it, and may have; guarded by releasing
 }
 
@@ -50,6 +51,7 @@ func newTerm(base context.Context, c *Candidate, m mandate, s stand, aides ...ai
 		token:     m.rec.Token,
 		began:     time.Now(),
 		drain:     s.drain,
+		place:     s.heir,
 		kill:      kill,
 		rec:       m.rec,
 		trust:     m.trust,
@@ -57,9 +59,6 @@ func newTerm(base context.Context, c *Candidate, m mandate, s stand, aides ...ai
 		kept:      make(chan struct{}),
 		releasing: make(chan struct{}, 1),
 		calling:   make(chan struct{}, 1),
-	}
-	if s.heir != nil {
-		t.signatureAsHeir = s.heir.term.Record().Signature
 	}
 	t.ctx = termContext{ctx, t}
 	t.mu.Lock()
@@ -85,14 +84,19 @@ func newTerm(base context.Context, c *Candidate, m mandate, s stand, aides ...ai
 // end of its term.
 func (t *Term) Token() uint64 { return t.token }
 
-// Record returns the term's record as last seen in the safe. It is for what a
-// store offers beyond elections, such as a condition for one's own transaction
-// (Guard in the packages of etcd and Consul, Eval in that of Redis).
+// Record returns the term's record as last seen in the safe.
 func (t *Term) Record() kv.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.rec
 }
+
+// NamedRecord returns the name of the term's election, and Record. The two are for
+// what a store offers beyond elections, such as a condition for one's own transaction:
+// Guard in the packages of etcd, Consul and SQL, Eval in that of Redis.
+//
+//	client.Txn(ctx).If(store.Guard(term.NamedRecord())).Then(…)
+func (t *Term) NamedRecord() (name string, rec kv.Record) { return t.c.name, t.Record() }
 
 // Context returns a context that is cancelled when the term ends; context.Cause
 // says why: ErrLost or ErrResigned, with the reason. Its Err method asks the
@@ -205,26 +209,30 @@ func (t *Term) review(ctx context.Context, old kv.Record) error {
 //
 // It is idempotent, and safe after a loss: only the term's own record is
 // removed. If the record turns out to be gone though the term was trusted until
-// now, the error matches [ErrLost], once: somebody else may have led beside it.
-// After any other error the term has ended all the same and its record is left
+// now, the error matches [ErrLost], once, whatever else went wrong: somebody else may
+// have led beside it. After any other error the term has ended all the same and its record is left
 // to fade; Resign can be called again. When it has returned nil, nothing that the
 // term started is left. ctx must not be the term's own, which ends here.
-func (t *Term) Resign(ctx context.Context) error {
+func (t *Term) Resign(ctx context.Context) error { return t.resign(ctx, ErrResigned) }
+
+// resign does so for a reason.
+func (t *Term) resign(ctx context.Context, cause error) error {
 	held := t.Err() == nil
-	t.end(ErrResigned)
+	t.end(cause)
 	if t.drain {
 		return nil
 	}
+	defer t.c.flush()
 	gone, err := t.release(ctx)
-	if err == nil && gone && held {
-		err = fmt.Errorf("election: resign: %w", t.c.office.taken())
+	if gone && held {
+		err = errors.Join(fmt.Errorf("election: resign: %w", t.c.office.taken()), err)
 	}
 	return err
 }
 
-// release stops the aides, waits for them, and hands the safe over to the heir, or
-// else deletes the record. It reports whether the record was gone when it was first
-// asked to.
+// release stops the aides, waits for them, gives up the heir's place if it is still
+// the term's own, and frees the safe. It reports whether the record was gone when it
+// was first asked to remove it.
 func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 	select {
 	case t.releasing <- struct{}{}:
@@ -236,7 +244,7 @@ func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 		}
 	}
 	defer func() { <-t.releasing }()
-	if t.freed {
+	if t.released {
 		return false, nil
 	}
 	t.keeping()
@@ -251,6 +259,27 @@ func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 	case <-ctx.Done():
 		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 	}
+	err := t.leave(ctx)
+	if !t.freed {
+		var trouble error
+		gone, trouble = t.free(ctx)
+		err = errors.Join(trouble, err)
+	}
+	t.released = err == nil
+	return gone, err
+}
+
+// leave gives up the heir's place, before the leader's safe is freed, so that somebody
+// else can become heir meanwhile. It takes a part of the time that a release has: if the
+// heir's safe does not answer, the leader's is to be freed at least.
+func (t *Term) leave(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, t.c.pace.attempt/3)
+	defer cancel()
+	return t.place.leave(ctx)
+}
+
+// free hands the safe over to the heir, or else deletes the record.
+func (t *Term) free(ctx context.Context) (gone bool, _ error) {
 	heir, err := t.handOver(ctx)
 	if err != nil {
 		return false, fmt.Errorf("election: hand over: %w", err)
@@ -344,8 +373,16 @@ func (t *Term) extend(rec kv.Record, sent instant) {
 	defer t.mu.Unlock()
 	t.rec = rec
 	if t.cause == nil && t.trust.left(t.c.clock()) > 0 {
-		t.trust = trust{sent: sent, span: rec.TTL - t.c.pace.margin}
+		t.trust, t.proved = trust{sent: sent, span: rec.TTL - t.c.pace.margin}, true
 	}
+}
+
+// futile reports whether the term was lost without a single refresh that succeeded: the
+// store takes claims, and nothing after them, as one whose disk is full may.
+func (t *Term) futile() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return errors.Is(t.cause, ErrLost) && !t.proved
 }
 
 // A termContext answers Err by the clock, since a timer may be late.

@@ -14,19 +14,20 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
 
 func TestProclaimPublishesAnotherValueUnderTheSameToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store, b := memkv.New(), newBallot(t)
+		store, b, began := memkv.New(), newBallot(t), time.UnixMilli(time.Now().UnixMilli())
 		term, err := b.candidate(store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		for _, value := range []string{"10.0.0.1:80", "", strings.Repeat("x", 64<<10), "\xff\x00"} {
 			require.NoError(t, term.Proclaim(t.Context(), value))
 			leader, err := election.Current(t.Context(), store, b.name)
 			require.NoError(t, err)
-			require.Equal(t, election.Leader{ID: "a", Value: value, Token: term.Token()}, leader)
+			require.Equal(t, election.Leader{ID: "a", Value: value, Token: term.Token(), Since: began}, leader)
 			time.Sleep(ttl)
 			require.NoError(t, term.Err())
 		}
@@ -154,6 +155,58 @@ func TestResignTellsOfALossThatNobodyHasToldYet(t *testing.T) {
 		require.NoError(t, term.Err())
 		require.ErrorIs(t, term.Resign(t.Context()), election.ErrLost)
 		require.NoError(t, term.Resign(t.Context()), "nothing is left to free")
+	})
+}
+
+// Invariant 10: one trouble does not hide the other.
+func TestResignTellsOfALossWhateverElseGoesWrong(t *testing.T) {
+	for what, trouble := range map[string]struct {
+		with func(heirs *kvfault.Store)
+		told error // by Resign as well; nil if that is not its own trouble
+	}{
+		"the heir's place cannot be given up": {func(heirs *kvfault.Store) { heirs.On(kvfault.Delete).Fail(errStore) }, errStore},
+		"nor does that answer":                {func(heirs *kvfault.Store) { heirs.On(kvfault.Delete).DropRequests() }, context.DeadlineExceeded},
+		"nobody can tell who is heir":         {func(heirs *kvfault.Store) { heirs.On(kvfault.Get).Fail(errStore) }, nil},
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store, b := memkv.New(), newBallot(t)
+				faults := twice(store)
+				trouble.with(faults.heirs)
+				term, err := b.candidate(faults, "a", firstCome).Campaign(t.Context())
+				require.NoError(t, err)
+				faults.On(kvfault.Watch).DropRequests()
+				store.Remove(b.name)
+				require.NoError(t, term.Err())
+				err = term.Resign(t.Context())
+				require.ErrorIs(t, err, election.ErrLost)
+				if trouble.told != nil {
+					require.ErrorIs(t, err, trouble.told)
+					err = term.Resign(t.Context())
+					require.ErrorIs(t, err, trouble.told)
+					require.NotErrorIs(t, err, election.ErrLost, "that is told once")
+				}
+				faults.heirs.Heal()
+				faults.Heal()
+				require.NoError(t, term.Resign(t.Context()))
+				requireVacant(t, store, b.name+":heir")
+			})
+		})
+	}
+}
+
+func TestTransferTellsOfALossThatNobodyHasToldYet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := twice(store)
+		term, err := b.candidate(faults, "a", firstCome).Campaign(t.Context())
+		require.NoError(t, err)
+		b.run(b.candidate(store, "b", firstCome), "b")
+		time.Sleep(ttl)
+		faults.On(kvfault.Swap, kvfault.Delete).Fail(kv.ErrStale)
+		require.NoError(t, term.Err())
+		require.ErrorIs(t, term.Transfer(t.Context(), "b"), election.ErrLost)
+		require.NoError(t, term.Resign(t.Context()), "that is told once")
 	})
 }
 

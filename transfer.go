@@ -22,11 +22,7 @@ func (t *Term) Transfer(ctx context.Context, id string) error {
 	if _, err := t.summon(ctx, id); err != nil {
 		return fmt.Errorf("election: transfer to %q: %w", id, err)
 	}
-	t.end(handsOverTo(id))
-	if t.drain {
-		return nil
-	}
-	return t.Resign(ctx)
+	return t.resign(ctx, handsOverTo(id))
 }
 
 func handsOverTo(id string) error {
@@ -37,7 +33,7 @@ func handsOverTo(id string) error {
 // place of Options.Heirs. What [Term.Proclaim] says of errors holds here too.
 func (t *Term) SetHeirs(ctx context.Context, ids ...string) error {
 	if t.c.opts.Succession == nil {
-		return errNoSuccession
+		return ErrNoSuccession
 	}
 	if err := checkHeirs(ids); err != nil {
 		return err
@@ -53,13 +49,15 @@ func (t *Term) SetHeirs(ctx context.Context, ids ...string) error {
 	return err
 }
 
-var errNoSuccession = errors.New("election: the leader stands without a succession: give every candidate the same Options.Succession")
+// ErrNoSuccession is why a leader that has no Options.Succession hands over to nobody
+// in particular, and takes no heirs.
+var ErrNoSuccession = errors.New("election: the leader stands without a succession: give every candidate the same Options.Succession")
 
 // summon calls the candidate with this ID to be the heir. It returns the heir's record
 // when that has answered.
 func (t *Term) summon(ctx context.Context, id string) (heir kv.Record, _ error) {
 	if t.c.opts.Succession == nil {
-		return heir, errNoSuccession
+		return heir, ErrNoSuccession
 	}
 	if err := checkText("ID", id); err != nil {
 		return heir, err

@@ -1,9 +1,12 @@
 package election
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/electkv/election/kv"
 )
 
 // What the margin pays for; see the package documentation.
@@ -11,6 +14,10 @@ const (
 	drift    = 0.01                  // ρ: clocks run within one per cent of true
 	reaction = 50 * time.Millisecond // W: timer, scheduler and cancellation on a busy machine
 )
+
+// chance is the shortest trust in which a refresh has a second chance: three times a
+// few milliseconds. A quarter of the TTL is the least for longer ones.
+const chance = 3 * reaction / 4
 
 // Trust is how long a lease may be relied on: for span, from the moment before
 // the request that proved it was sent. It is never counted from a reply, which
@@ -57,21 +64,25 @@ func leastMargin(ttl time.Duration) time.Duration {
 	return (least + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
+// newPace returns the durations for a TTL and a margin, the default one if it is zero.
+// An error is an [unfit].
 func newPace(ttl, margin time.Duration) (pace, error) {
 	if ttl < 0 {
-		return pace{}, fmt.Errorf("election: TTL %v is negative", ttl)
+		return pace{}, unfit{why: fmt.Sprintf("TTL %v is negative", ttl)}
 	}
-	least := leastMargin(ttl)
+	short := ttl < leastTTL(margin)
+	asked, least := margin, leastMargin(ttl)
 	if margin == 0 {
-		margin = max(ttl/10, least)
+		margin = defaultMargin(ttl)
 	}
-	if margin < least {
-		return pace{}, fmt.Errorf("election: margin %v is too small for TTL %v: clocks that differ and a busy machine need at least %v", margin, ttl, least)
-	}
-	// A quarter of the TTL, and three times a few milliseconds, are what it
-	// takes to refresh with a second chance.
-	if trusted := ttl - margin; trusted < max(ttl/4, 3*reaction/4) {
-		return pace{}, fmt.Errorf("election: TTL %v is too short for margin %v: leadership could be trusted for %v only; use a TTL of at least %v", ttl, margin, max(trusted, 0), leastTTL(margin))
+	switch {
+	case margin < least:
+		return pace{}, unfit{why: fmt.Sprintf("margin %v is too small for TTL %v: clocks that differ and a busy machine need at least %v", margin, ttl, least)}
+	case short:
+		return pace{}, unfit{
+			why:     fmt.Sprintf("TTL %v is too short for margin %v: leadership could be trusted for %v only", ttl, margin, max(ttl-margin, 0)),
+			instead: instead(leastTTL(asked), asked),
+		}
 	}
 	refresh := (ttl - margin) / 3
 	return pace{
@@ -87,10 +98,100 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 	}, nil
 }
 
-// leastTTL returns a round TTL that a margin fits into.
+// futility is how long a candidate leaves the safe to others after so many terms in a
+// row that nothing kept alive: nothing after one of them, then a TTL, doubled each time.
+func (p pace) futility(terms int) time.Duration {
+	if terms < 2 {
+		return 0
+	}
+	return p.ttl << min(terms-2, 3)
+}
+
+func defaultMargin(ttl time.Duration) time.Duration { return max(ttl/10, leastMargin(ttl)) }
+
+// leastTTL returns the shortest TTL that a margin fits into, the default one if it is
+// zero, in whole milliseconds.
 func leastTTL(margin time.Duration) time.Duration {
-	least := max(margin*4/3, margin+3*reaction/4)
-	return (least + 99*time.Millisecond).Truncate(100 * time.Millisecond)
+	if margin != 0 {
+		return upTo(max(margin*4/3, margin+chance), time.Millisecond)
+	}
+	least := upTo(reaction+chance, time.Millisecond)
+	for least < leastTTL(defaultMargin(least)) {
+		least += time.Millisecond
+	}
+	return least
+}
+
+func upTo(d, unit time.Duration) time.Duration { return (d + unit - 1).Truncate(unit) }
+
+// An unfit says why a TTL and a margin cannot be used.
+type unfit struct{ why, instead string }
+
+func (u unfit) Error() string {
+	if u.instead == "" {
+		return "election: " + u.why
+	}
+	return "election: " + u.why + "; " + u.instead
+}
+
+// instead says what to use: a TTL that is long enough, and a margin that fits it if
+// the one that was asked for does not.
+func instead(ttl, margin time.Duration) string {
+	if least := leastMargin(ttl); margin != 0 && margin < least {
+		ttl = max(ttl, leastTTL(least))
+		return fmt.Sprintf("use a TTL of at least %v with a margin of %v, which grows with the TTL", ttl, leastMargin(ttl))
+	}
+	return fmt.Sprintf("use a TTL of at least %v", ttl)
+}
+
+// paceFor returns the durations that follow from the options, if those fit each other
+// and the store. The error names all that is wrong, and values that work together.
+func (o Options) paceFor(store kv.Store) (pace, error) {
+	p, err := newPace(o.TTL, o.Margin)
+	_, refused := store.Lifetime(o.TTL)
+	if refused == nil {
+		return p, err
+	}
+	ttl, known := leastTaken(store, max(o.TTL, leastTTL(o.Margin)))
+	_, then := newPace(ttl, o.Margin)
+	u, unfit := errors.AsType[unfit](err)
+	switch {
+	case unfit && known:
+		return pace{}, fmt.Errorf("election: %s; %w; %s", u.why, refused, instead(ttl, o.Margin))
+	case unfit:
+		return pace{}, fmt.Errorf("election: %s; %w", u.why, refused)
+	case known && then != nil:
+		return pace{}, fmt.Errorf("election: TTL %v: %w; %s", o.TTL, refused, instead(ttl, o.Margin))
+	}
+	return pace{}, fmt.Errorf("election: TTL %v: %w", o.TTL, refused) // the store says what would be right
+}
+
+// longTTL is how far a TTL is looked for that a store takes.
+const longTTL = 48 * time.Hour
+
+// leastTaken returns the shortest TTL that a store takes, of a given one and those
+// above it, in whole milliseconds; not known if all are too long for the store.
+func leastTaken(store kv.Store, from time.Duration) (_ time.Duration, known bool) {
+	taken := func(ttl time.Duration) bool {
+		_, err := store.Lifetime(ttl)
+		return err == nil
+	}
+	low := upTo(from, time.Millisecond)
+	high := low
+	for ; !taken(high); high *= 2 {
+		if high > longTTL {
+			return 0, false
+		}
+		low = high
+	}
+	for high-low > time.Millisecond {
+		if middle := (low + (high-low)/2).Truncate(time.Millisecond); taken(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high, true
 }
 
 // A backoff doubles the pause between tries, up to a bound, and jitters it so

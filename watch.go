@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"time"
 
 	"github.com/electkv/election/kv"
@@ -20,10 +21,12 @@ type Leader struct {
 	// write: somebody's lock. Value is then whatever its holder wrote.
 	Foreign bool
 
-	// Rank and Since are known of leaders with a succession. Since is when the
-	// leader was elected, by its own wall clock: for people, who may compare it with
-	// theirs. Zero if unknown.
-	Rank  int
+	// Rank is known of leaders with a succession.
+	Rank int
+
+	// Since is when the leader was elected, by its own wall clock: for people, who
+	// may compare it with theirs. Zero if unknown: of a foreign lock, and of a leader
+	// that waited in line with old locks and has no succession.
 	Since time.Time
 }
 
@@ -95,43 +98,87 @@ func Current(ctx context.Context, store kv.Store, name string) (Leader, error) {
 
 // Watch yields who leads the election: first at present, then after each change
 // of leader or of what the leader published, merged if the reader is slow. While
-// nobody leads it yields ErrNoLeader with a zero Leader, and goes on. Any other
-// error is the last thing it yields: ctx's cause, or the trouble with the store,
-// after which the reader may simply watch anew.
+// nobody leads it yields ErrNoLeader with a zero Leader, and goes on.
+//
+// While there is trouble with the store it yields that, with a zero Leader, at most a
+// few times a second, and goes on: when the trouble is over it yields who leads, also if
+// nothing has changed. What it yields last, when ctx has ended or the store can never do
+// what is asked, is ctx's cause or an error that matches kv.ErrInvalid. So a reader has
+// to break for no error.
 //
 // Breaking out of the loop ends the watch; there is nothing to close.
 func Watch(ctx context.Context, store kv.Store, name string) iter.Seq2[Leader, error] {
 	return func(yield func(Leader, error) bool) {
-		type state struct {
-			leader Leader
-			vacant bool
-		}
 		if err := checkReserved(name); err != nil {
 			yield(Leader{}, err)
 			return
 		}
-		last := state{vacant: true, leader: Leader{Foreign: true}} // like no state that is reported
-		for rec, err := range store.Watch(ctx, name) {
-			if err != nil && !errors.Is(err, kv.ErrVacant) {
-				yield(Leader{}, fmt.Errorf("election: watch %q: %w", name, err))
+		w := watcher{yield: yield}
+		retry := backoff{least: watchPause / 8, most: watchPause, jitter: rand.N[time.Duration]}
+		for {
+			began := time.Now()
+			err := w.watch(ctx, store, name)
+			switch {
+			case w.left:
+				return
+			case ctx.Err() != nil:
+				yield(Leader{}, fmt.Errorf("election: watch %q: %w", name, context.Cause(ctx)))
+				return
+			case !w.tell(view{}, fmt.Errorf("election: watch %q: %w", name, err)), errors.Is(err, kv.ErrInvalid):
 				return
 			}
-			next := state{vacant: err != nil}
-			if err == nil {
-				next.leader = leaderOf(rec)
+			if time.Since(began) > watchPause {
+				retry.reset()
 			}
-			if next == last {
-				continue
-			}
-			last = next
-			if next.vacant {
-				err = ErrNoLeader
-			}
-			if !yield(next.leader, err) {
-				return
-			}
+			sleep(ctx, retry.pause())
 		}
 	}
+}
+
+// watchPause is how long Watch waits at most before it tries again.
+const watchPause = 2 * time.Second
+
+// A view is what an observer was told last.
+type view struct {
+	leader Leader
+	known  bool // it was told who leads, or that nobody does
+	vacant bool
+}
+
+// A watcher tells an observer what a store's watch shows.
+type watcher struct {
+	yield func(Leader, error) bool
+	last  view
+	left  bool // the observer has broken out of its loop
+}
+
+// watch tells of what one watch of the store shows, until it ends, and returns why.
+func (w *watcher) watch(ctx context.Context, store kv.Store, name string) error {
+	for rec, err := range store.Watch(ctx, name) {
+		next := view{known: true, vacant: errors.Is(err, kv.ErrVacant)}
+		switch {
+		case next.vacant:
+			err = ErrNoLeader
+		case err != nil:
+			return err
+		default:
+			next.leader = leaderOf(rec)
+		}
+		if next != w.last && !w.tell(next, err) {
+			return err
+		}
+	}
+	return errEnded
+}
+
+// errEnded is what a store's watch has done that says nothing of why.
+var errEnded = errors.New("the watch has ended")
+
+// tell yields a view and notes it. It reports whether the observer goes on.
+func (w *watcher) tell(next view, err error) bool {
+	w.last = next
+	w.left = !w.yield(next.leader, err)
+	return !w.left
 }
 
 func leaderOf(rec kv.Record) Leader {

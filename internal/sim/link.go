@@ -96,6 +96,9 @@ func (l *link) ask(ctx context.Context, r request, do func() answer) (a answer) 
 	}
 	reply := make(chan answer, 1)
 	l.send(r, do, reply)
+	if leave := l.node.leave.Load(); leave != nil && l.once(Leave, r.op) {
+		(*leave)(errAway)
+	}
 	select {
 	case <-ctx.Done():
 		a.err = context.Cause(ctx)

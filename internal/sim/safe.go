@@ -361,6 +361,15 @@ func (f *safe) dequeue(client int) {
 	})
 }
 
+// isOf reports whether a candidate's record is in the safe. Where observers judge, one
+// that is older than its TTL may have faded for all of them.
+func (f *safe) isOf(name string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	faded := f.w.Store.Expiry == ByObserver && f.since <= f.w.Now()-f.w.TTL
+	return len(f.line) > 0 && f.line[0].owner == name && !faded
+}
+
 // has reports whether a token is in line.
 func (f *safe) has(token uint64) bool {
 	f.mu.Lock()

@@ -122,6 +122,7 @@ const (
 	LoseReply   Kind = "lose reply"   // the answer to its next Op is lost
 	Away        Kind = "away"         // it is told to leave, and comes back
 	Crash       Kind = "crash"        // the same, and nothing that it sends or is sent arrives
+	Leave       Kind = "leave"        // it is told to leave while its next Op is on its way, and comes back
 	Ill         Kind = "ill"          // its health check fails, at once if Op does not say otherwise
 )
 

@@ -127,8 +127,22 @@ func (w *World) live(n *Node) {
 			continue
 		}
 		w.stand(n, engine)
-		time.Sleep(w.TTL/50 + time.Duration(n.Index))
+		time.Sleep(w.TTL/50 + time.Duration(n.Index)) // what was on its way has arrived
+		w.leftBehind(n)
 	}
+}
+
+// leftBehind notes whether a candidate that has left has left a record that keeps
+// others out. A leader may have handed over to one that was leaving.
+func (w *World) leftBehind(n *Node) {
+	if !w.quiet(0, Away, Foreign, Leave) {
+		return
+	}
+	left := history.Event{Who: n.Name, Kind: history.Left, Text: "its record in the safe"}
+	if w.Order == NoOrder && w.store.safe("").isOf(n.Name) || w.store.safe(history.Heir).isOf(n.Name) {
+		left.Count++
+	}
+	w.Note(left)
 }
 
 // stand runs a candidate's engine once: until it gives up a term, or has to
@@ -146,7 +160,7 @@ func (w *World) stand(n *Node, engine Engine) {
 	n.StandStill()
 	time.Sleep(time.Microsecond) // whoever stood still goes on first
 	left := history.Event{Who: n.Name, Kind: history.Left, Count: int(n.link.open.Load()), Text: "calls of the store"}
-	if w.quiet(0, Away, Foreign) && n.stillIn() {
+	if w.quiet(0, Away, Foreign, Leave) && n.stillIn() {
 		left.Count, left.Text = left.Count+1, "its place in line"
 	}
 	w.Note(left)

@@ -1,0 +1,329 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// With Options.Hold, the candidate that is elected puts a record into a safe beside the
+// leader's before its work begins. Nobody refreshes that record once the work has
+// begun, and nobody deletes it: it fades. Until then whoever is elected waits.
+
+// ErrNoHold means that nothing keeps the election closed beyond its leader's term.
+var ErrNoHold = errors.New("election: no hold")
+
+// A Hold is what keeps an election closed (Options.Hold), as an observer sees it.
+type Hold struct {
+	ID    string    // the candidate whose work began; empty if foreign
+	Since time.Time // when it closed the election, by its own wall clock. Zero if unknown
+	Until time.Time // about when that is over, by the same clock. Zero if unknown
+
+	// Foreign is set if a record stands there that this library did not write. It
+	// keeps the election closed as long as it is there.
+	Foreign bool
+}
+
+// CurrentHold returns what keeps the election closed beyond its leader's term, or
+// ErrNoHold. It may be out of date when it returns.
+func CurrentHold(ctx context.Context, store kv.Store, name string) (Hold, error) {
+	if err := checkReserved(name); err != nil {
+		return Hold{}, err
+	}
+	rec, err := store.Get(ctx, holdSafe(name))
+	switch {
+	case errors.Is(err, kv.ErrVacant):
+		return Hold{}, ErrNoHold
+	case err != nil:
+		return Hold{}, fmt.Errorf("election: hold of %q: %w", name, err)
+	}
+	return holdOf(rec), nil
+}
+
+func holdOf(rec kv.Record) Hold {
+	if rec.Foreign {
+		return Hold{Foreign: true}
+	}
+	h := Hold{ID: idOf(rec.Signature), Since: noteOf(rec).since()}
+	if !h.Since.IsZero() && !rec.Permanent {
+		h.Until = h.Since.Add(rec.TTL)
+	}
+	return h
+}
+
+// err returns an ErrHeld that says who has closed the election, and until when.
+func (h Hold) err() error {
+	switch {
+	case h.Foreign:
+		return fmt.Errorf("%w: a lock that this library did not write stands where holds belong", ErrHeld)
+	case h.Until.IsZero():
+		return fmt.Errorf("%w: %q has closed the election", ErrHeld, h.ID)
+	}
+	return fmt.Errorf("%w: %q has closed the election until about %s", ErrHeld, h.ID, h.Until.Format(time.RFC3339))
+}
+
+// ttlOf returns the TTL of the record that keeps a hold. The record counts from when
+// its request was sent, the hold from when the work begins.
+func ttlOf(hold time.Duration, p pace) time.Duration { return hold + p.attempt }
+
+// checkHold refuses a hold that the store cannot keep.
+func checkHold(store kv.Store, hold time.Duration, p pace) error {
+	switch {
+	case hold < 0:
+		return fmt.Errorf("election: hold %v is negative: leave it out for none", hold)
+	case hold == 0:
+		return nil
+	}
+	if _, err := store.Lifetime(ttlOf(hold, p)); err != nil {
+		return fmt.Errorf("election: hold %v, which takes a record with a TTL of %v: %w", hold, ttlOf(hold, p), err)
+	}
+	return nil
+}
+
+// elect campaigns until the candidate leads, and has closed the election to others if
+// that is asked.
+func (c *Candidate) elect(ctx, base context.Context, s stand) (*Term, error) {
+	var left []string
+	for futile := 0; ; {
+		term, err := c.campaign(ctx, base, s)
+		c.flush() // whoever is told of roles knows before the work begins, and no hold waits for that
+		if err != nil || c.opts.Hold == 0 {
+			return term, err
+		}
+		cl := c.closing()
+		cl.left = left
+		if err = cl.close(ctx, term); err == nil {
+			return term, nil
+		}
+		left = cl.left
+		c.free(ctx, term)
+		if futile++; !term.futile() {
+			futile = 0
+		}
+		if ctx.Err() != nil || errors.Is(err, kv.ErrInvalid) {
+			c.flush()
+			return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
+		}
+		s.rest = 2*c.pace.spread + c.pace.futility(futile)
+	}
+}
+
+// openNow returns an ErrHeld if a hold keeps the election closed: so that a candidate
+// that waits for nobody need not be elected to learn that. A hold that should be over by
+// our wall clock is left to the create of our own, which is refused if it is not: a store
+// may need to be asked to write to learn that a record has faded.
+func (c *Candidate) openNow(ctx context.Context) error {
+	if c.opts.Hold == 0 {
+		return nil
+	}
+	return c.attempt(ctx, func(ctx context.Context) error {
+		h, err := CurrentHold(ctx, c.store, c.name)
+		switch {
+		case errors.Is(err, ErrNoHold):
+			return nil
+		case err != nil:
+			return err
+		case !h.Until.IsZero() && time.Now().After(h.Until):
+			return nil
+		}
+		return h.err()
+	})
+}
+
+// closeNow closes the election under a new term, or gives the term up. It waits for
+// nobody, and tries for no longer than a request may take.
+func (c *Candidate) closeNow(ctx context.Context, term *Term) (*Term, error) {
+	if c.opts.Hold == 0 {
+		return term, nil
+	}
+	bounded, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	defer cancel()
+	cl := c.closing()
+	cl.hasty = true
+	if err := cl.close(bounded, term); err != nil {
+		c.free(ctx, term)
+		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
+	}
+	return term, nil
+}
+
+// A closing closes an election under one term.
+type closing struct {
+	*Candidate // seated where holds are
+	hasty      bool
+
+	draft   kv.Record // what it tries to put there
+	doubt   bool      // a create had no clear answer: the record may come, now or later
+	left    []string  // signatures of our own holds without work that may still be there
+	trouble complaint
+}
+
+func (c *Candidate) closing() *closing {
+	return &closing{
+		Candidate: c.seat(holdSafe(c.name), holds),
+		draft: kv.Record{
+			Signature: newSignature(c.opts.ID),
+			Note:      note{Since: time.Now().UnixMilli()}.text(),
+			TTL:       ttlOf(c.opts.Hold, c.pace),
+			Lasting:   true,
+		},
+	}
+}
+
+// close returns nil when the election is closed for Options.Hold from now on, and the
+// term goes on. If it returns an error no work may begin, and what it has put into the
+// store is removed, if the store answers. The signature ends with that: a delete that
+// is late must find nothing that anybody counts on.
+func (cl *closing) close(ctx context.Context, term *Term) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(term.ctx.Context, func() { cancel(term.Err()) })()
+	err := cl.run(ctx)
+	switch {
+	case err == nil && ctx.Err() != nil:
+		err = causeOf(ctx)
+	case err == nil:
+		err = term.Err()
+	}
+	if err != nil {
+		cl.reopen(ctx)
+		return err
+	}
+	cl.newest.Store(term)
+	life, _ := cl.store.Lifetime(cl.draft.TTL) // for which New has asked
+	cl.log.InfoContext(ctx, "closed to others", "token", term.Token(), "hold", cl.opts.Hold, "at_most", life.Max)
+	return nil
+}
+
+// run tries until the hold is in the store, or ctx ends.
+func (cl *closing) run(ctx context.Context) error {
+	retry := cl.pace.backoff()
+	for {
+		err := cl.put(ctx)
+		switch {
+		case err == nil, errors.Is(err, kv.ErrInvalid), cl.hasty && errors.Is(err, ErrHeld):
+			return err
+		case errors.Is(err, ErrHeld):
+			cl.await(ctx, err)
+		case ctx.Err() == nil && cl.trouble.due(err):
+			cl.log.WarnContext(ctx, "cannot tell whether the election is closed to others", "error", err)
+		}
+		sleep(ctx, retry.pause())
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w; the work has not begun: %w", causeOf(ctx), err)
+		}
+	}
+}
+
+// put makes one attempt. After an answer that was not clear our record may be there:
+// then the next create finds it, and a refresh starts its TTL anew. The requests go on
+// for a while when ctx ends: it takes their answers to know what there is to remove.
+func (cl *closing) put(ctx context.Context) error {
+	ctx, stop := outlasting(ctx, cl.pace.attempt/2)
+	defer stop()
+	var rec kv.Record
+	sent := cl.clock()
+	err := cl.attempt(ctx, func(ctx context.Context) (err error) {
+		rec, err = cl.store.Create(ctx, cl.name, cl.draft)
+		return err
+	})
+	cl.doubt = cl.doubt || err != nil && !errors.Is(err, kv.ErrHeld) && !errors.Is(err, kv.ErrInvalid)
+	if errors.Is(err, kv.ErrHeld) {
+		if rec, err = cl.look(ctx); err != nil {
+			return err
+		}
+		sent = cl.clock()
+		err = cl.attempt(ctx, func(ctx context.Context) (err error) {
+			rec, err = cl.store.Refresh(ctx, cl.name, rec)
+			return err
+		})
+	}
+	if err != nil {
+		return err
+	}
+	if (trust{sent: sent, span: rec.TTL - cl.opts.Hold}).left(cl.clock()) < 0 {
+		return errLate // the next attempt refreshes it
+	}
+	return nil
+}
+
+// look returns what is there if it is ours, else an ErrHeld that says whose it is.
+func (cl *closing) look(ctx context.Context) (rec kv.Record, _ error) {
+	err := cl.attempt(ctx, func(ctx context.Context) (err error) {
+		rec, err = cl.store.Get(ctx, cl.name)
+		return err
+	})
+	switch {
+	case errors.Is(err, kv.ErrVacant): // it has just faded, or the store keeps the safe closed
+		return rec, ErrHeld
+	case err != nil:
+		return rec, err
+	case !rec.Foreign && slices.Contains(cl.left, rec.Signature):
+		return rec, cl.remove(ctx, rec)
+	case !cl.mine(rec):
+		return rec, holdOf(rec).err()
+	}
+	return rec, nil
+}
+
+// errLeft is why a hold is put again.
+var errLeft = errors.New("election: a hold of our own, under which no work began, was in the way")
+
+// remove removes a hold that we left behind, and returns why ours is not there yet.
+func (cl *closing) remove(ctx context.Context, rec kv.Record) error {
+	return cl.attempt(ctx, func(ctx context.Context) error {
+		if err := gone(cl.store.Delete(ctx, cl.name, rec)); err != nil {
+			return err
+		}
+		return errLeft
+	})
+}
+
+func (cl *closing) mine(rec kv.Record) bool {
+	return !rec.Foreign && rec.Signature == cl.draft.Signature
+}
+
+// await returns when a watch shows nobody else's hold, or when ctx ends.
+func (cl *closing) await(ctx context.Context, why error) {
+	cl.log.InfoContext(ctx, "waiting until the election is open", "reason", why)
+	latest, stop := cl.sightings(ctx)
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-latest:
+			switch {
+			case errors.Is(s.err, kv.ErrVacant), errors.Is(s.err, kv.ErrInvalid), s.err == nil && cl.mine(s.rec):
+				return
+			case s.err != nil && cl.trouble.due(s.err):
+				cl.log.WarnContext(ctx, "cannot see whether the election is open", "error", s.err)
+			}
+		}
+	}
+}
+
+// reopen removes a hold under which no work has begun. If a create had no clear answer,
+// it looks until its time is up. If the store does not answer, the hold fades.
+func (cl *closing) reopen(ctx context.Context) {
+	err := cl.insist(ctx, func(ctx context.Context) error {
+		rec, err := cl.store.Get(ctx, cl.name)
+		switch {
+		case err == nil && cl.mine(rec):
+			return gone(cl.store.Delete(ctx, cl.name, rec))
+		case errors.Is(err, kv.ErrVacant) && cl.doubt:
+			return errMayCome
+		case errors.Is(err, kv.ErrVacant):
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		cl.left = append(cl.left, cl.draft.Signature)
+		cl.log.WarnContext(ctx, "no work has begun, but a hold may be left to fade", "error", err)
+	}
+}

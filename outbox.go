@@ -1,0 +1,88 @@
+package election
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	outboxSize  = 256         // calls that wait; what comes on top drops the oldest
+	outboxPause = time.Second // at most, for which a return is held up by them
+)
+
+// An outbox makes calls of the user's code, one at a time and in order, on a goroutine
+// that lasts while there are any: a log handler that blocks, or a hook, must never hold
+// up a refresh or the end of a term. Posting waits for nobody.
+type outbox struct {
+	mu      sync.Mutex
+	waiting []func()
+	dropped int
+	idle    chan struct{} // closed when all calls have been made; nil if none was ever posted
+}
+
+// post has do called soon.
+func (o *outbox) post(do func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.waiting) == outboxSize {
+		o.waiting = o.waiting[1:]
+		o.dropped++
+	}
+	o.waiting = append(o.waiting, do)
+	if len(o.waiting) == 1 && !o.working() {
+		o.idle = make(chan struct{})
+		go o.work()
+	}
+}
+
+// working reports whether there is a goroutine that makes the calls.
+func (o *outbox) working() bool {
+	select {
+	case <-o.idle:
+		return false
+	default:
+		return o.idle != nil
+	}
+}
+
+// work makes the calls, until there are none left.
+func (o *outbox) work() {
+	for {
+		o.mu.Lock()
+		if len(o.waiting) == 0 {
+			o.waiting = nil
+			close(o.idle)
+			o.mu.Unlock()
+			return
+		}
+		do := o.waiting[0]
+		o.waiting = o.waiting[1:]
+		o.mu.Unlock()
+		do()
+	}
+}
+
+// lost returns how many calls were dropped since it was asked last.
+func (o *outbox) lost() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := o.dropped
+	o.dropped = 0
+	return n
+}
+
+// flush waits until all calls have been made, for a second at most.
+func (o *outbox) flush() {
+	o.mu.Lock()
+	idle := o.idle
+	o.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	patience := time.NewTimer(outboxPause)
+	defer patience.Stop()
+	select {
+	case <-idle:
+	case <-patience.C:
+	}
+}

@@ -1,0 +1,90 @@
+package election_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv/kvfault"
+)
+
+// A stuckWriter blocks as long as it is stuck, as a pipe does that nobody reads.
+type stuckWriter struct {
+	freed chan struct{}
+	mu    sync.Mutex
+	text  strings.Builder
+}
+
+func (w *stuckWriter) Write(p []byte) (int, error) {
+	<-w.freed
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *stuckWriter) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.String()
+}
+
+func TestALogHandlerOrAHookThatBlocksEndsNoTerm(t *testing.T) {
+	for what, stick := range map[string]func(o *election.Options, w *stuckWriter){
+		"log":  func(o *election.Options, w *stuckWriter) { o.Logger = slog.New(slog.NewTextHandler(w, nil)) },
+		"hook": func(o *election.Options, w *stuckWriter) { o.OnRole = func(election.Role) { <-w.freed } },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b, faults := newBallot(t), kvfault.Wrap(memkv.New())
+				w := &stuckWriter{freed: make(chan struct{})}
+				stop := b.run(b.candidate(faults, "a", firstCome, func(o *election.Options) { stick(o, w) }), "a")
+				time.Sleep(ttl)
+				for range 500 { // a refresh that fails is worth a record
+					faults.On(kvfault.Refresh).Next(1).Fail(errStore)
+					time.Sleep(ttl)
+				}
+				require.NoError(t, b.last().Err())
+				require.Equal(t, "a", b.leaders())
+
+				stopping := time.Now()
+				require.ErrorIs(t, stop(), context.Canceled)
+				require.LessOrEqual(t, time.Since(stopping), 5*time.Second, "a return waits for a while, and no longer")
+				close(w.freed)
+				synctest.Wait()
+				if what == "log" {
+					require.Contains(t, w.String(), "log records were dropped")
+					require.Contains(t, w.String(), "released", "the newest are kept")
+				}
+			})
+		})
+	}
+}
+
+func TestLogRecordsAndRolesComeInOrderAndBeforeTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &stuckWriter{freed: make(chan struct{})}
+		close(w.freed)
+		var roles []election.Role
+		c, err := election.New(memkv.New(), "e", &election.Options{
+			TTL: ttl, Succession: election.FirstCome, Logger: slog.New(slog.NewTextHandler(w, nil)),
+			OnRole: func(r election.Role) { roles = append(roles, r) },
+		})
+		require.NoError(t, err)
+		require.NoError(t, c.Run(t.Context(), func(context.Context, *election.Term) error {
+			require.Equal(t, []election.Role{election.RoleCandidate, election.RoleHeir, election.RoleLeader}, roles)
+			return nil
+		}))
+		require.Equal(t, election.RoleOrdinary, roles[len(roles)-1])
+		elected, released := strings.Index(w.String(), "elected"), strings.Index(w.String(), "released")
+		require.Positive(t, elected)
+		require.Greater(t, released, elected)
+	})
+}

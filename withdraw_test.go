@@ -1,0 +1,48 @@
+package election_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
+)
+
+// A campaign that ends while its create is on its way waits for the record, and removes
+// it: nobody leads by it, and it would keep all others out for a TTL.
+func TestACampaignThatIsCancelledLeavesNoRecordThatComesLate(t *testing.T) {
+	campaigns := map[string]func(context.Context, *election.Candidate) (*election.Term, error){
+		"Campaign":    func(ctx context.Context, c *election.Candidate) (*election.Term, error) { return c.Campaign(ctx) },
+		"TryCampaign": func(ctx context.Context, c *election.Candidate) (*election.Term, error) { return c.TryCampaign(ctx) },
+	}
+	for what, campaign := range campaigns {
+		for _, late := range []time.Duration{time.Millisecond, ttl / 20, ttl / 10} {
+			t.Run(what+" "+late.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					store, b := memkv.New(), newBallot(t)
+					faults := kvfault.Wrap(store)
+					faults.On(kvfault.Create).Withhold()
+					ctx, cancel := context.WithCancel(t.Context())
+					began := time.Now()
+					time.AfterFunc(time.Second, func() {
+						cancel()
+						time.Sleep(late)
+						faults.Deliver(t.Context())
+					})
+					_, err := campaign(ctx, b.candidate(faults, "a"))
+					require.ErrorIs(t, err, context.Canceled)
+					require.LessOrEqual(t, time.Since(began), time.Second+ttl/3)
+					synctest.Wait()
+					_, err = store.Get(t.Context(), b.name)
+					require.ErrorIs(t, err, kv.ErrVacant)
+				})
+			})
+		}
+	}
+}
