@@ -27,9 +27,26 @@
 // The lock is unlocked when the work has stopped, lost or not. [Held.Unlock]
 // says whether it was held to the end.
 //
+// # Once per tick
+//
+// A lock excludes others while it is held, and no longer: hosts that start the same
+// work at the same tick do it one after the other. With [Options.Hold] the lock stays
+// closed for so long after it was locked, whatever becomes of its holder, and
+// [Mutex.TryLock] on the other hosts finds it closed:
+//
+//	m, err := lock.New(store, "nightly", &lock.Options{Hold: 50 * time.Minute})
+//	...
+//	held, err := m.TryLock(ctx)
+//	if errors.Is(err, lock.ErrHeld) {
+//		return nil // another host does it, or has done it
+//	}
+//
+// Everybody who uses the lock is given the same Hold. docs/cron.md says how to choose
+// it.
+//
 // # Errors
 //
-//	ErrHeld         somebody else has the lock
+//	ErrHeld         somebody else has the lock; the text says who
 //	ErrUnavailable  the store gave no clear answer; the reason is wrapped
 //	ErrLost         the lock was lost before it was unlocked
 //	ErrMisuse       unlocked twice, or without a lock; a Mutex not made by New

@@ -46,11 +46,15 @@ func (h *Held) Remaining() time.Duration {
 	return max(time.Until(h.term.Until()), 0)
 }
 
-// Record returns what the store holds for the lock, as last seen: for the stores'
-// guards, which let a write through only while the lock is held.
+// Record returns what the store holds for the lock, as last seen.
 func (h *Held) Record() kv.Record { return h.term.Record() }
 
-// Unlock frees the lock, so that others can have it at once. Call it when the
+// NamedRecord returns the lock's name, and Record: for the stores' guards, which let a
+// write through only while the lock is held.
+func (h *Held) NamedRecord() (name string, rec kv.Record) { return h.term.NamedRecord() }
+
+// Unlock frees the lock, so that others can have it at once, or when Options.Hold is
+// over. Call it when the
 // work has stopped, also if the lock was lost: then it returns an error that
 // matches ErrLost, and removes only what is still ours. Unlocking again is
 // ErrMisuse.

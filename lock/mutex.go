@@ -15,7 +15,8 @@ import (
 var (
 	// ErrHeld means that somebody else has the lock: another process, another
 	// goroutine that uses the same Mutex, or a program that is not of this
-	// library.
+	// library. Or nobody has it, and its last holder's Options.Hold is not over. The
+	// error's text says who, as far as the store tells.
 	ErrHeld = election.ErrHeld
 
 	// ErrLost means that the lock was lost while it was held: it could not be
@@ -49,6 +50,7 @@ type Options struct {
 	Value  string        // is shown to those who ask who has the lock
 	TTL    time.Duration // how long a holder that vanished keeps others out. Default: 15 s
 	Margin time.Duration // what the work may need to stop after a loss. Default: a tenth of the TTL
+	Hold   time.Duration // how long the lock stays closed to all from when it was locked, unlocked or not. Default: no longer than it is held
 	Logger *slog.Logger  // gets one record for each change of state. Default: silence
 }
 
@@ -69,7 +71,7 @@ func New(store kv.Store, name string, opts *Options) (*Mutex, error) {
 		o = *opts
 	}
 	c, err := election.New(store, name, &election.Options{
-		ID: o.ID, Value: o.Value, TTL: o.TTL, Margin: o.Margin, Logger: o.Logger,
+		ID: o.ID, Value: o.Value, TTL: o.TTL, Margin: o.Margin, Hold: o.Hold, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
@@ -102,8 +104,8 @@ func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 // TryLock makes one attempt, and waits for nobody. If somebody else has the lock,
 // or another goroutine that uses this Mutex has it or waits for it, the error
 // matches ErrHeld. If the store gives no clear answer it matches ErrUnavailable,
-// and what may have been written is removed; each of the two may take a third of
-// the TTL.
+// and what may have been written is removed. Each request may take a third of the
+// TTL.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	if err := m.check(ctx); err != nil {
 		return nil, err

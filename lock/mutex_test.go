@@ -97,6 +97,9 @@ func TestTheContextOfLockBoundsTheWaitingAlone(t *testing.T) {
 			rec, err := store.Get(t.Context(), name)
 			require.NoError(t, err)
 			require.Equal(t, rec, held.Record())
+			called, named := held.NamedRecord()
+			require.Equal(t, name, called)
+			require.Equal(t, rec, named)
 			require.NoError(t, held.Unlock(t.Context()))
 			require.Zero(t, held.Remaining())
 		}
@@ -358,10 +361,11 @@ func TestTheHolderIsShownLikeALeader(t *testing.T) {
 	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
 		m, err := lock.New(store, name, &lock.Options{ID: "web-1", Value: "10.0.0.1:80"})
 		require.NoError(t, err)
+		began := time.UnixMilli(time.Now().UnixMilli())
 		held := locked(t, m)
 		leader, err := election.Current(t.Context(), store, name)
 		require.NoError(t, err)
-		require.Equal(t, election.Leader{ID: "web-1", Value: "10.0.0.1:80", Token: held.Token()}, leader)
+		require.Equal(t, election.Leader{ID: "web-1", Value: "10.0.0.1:80", Token: held.Token(), Since: began}, leader)
 		require.NoError(t, held.Unlock(t.Context()))
 	})
 }

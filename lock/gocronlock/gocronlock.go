@@ -11,11 +11,11 @@
 // A [Locker] spreads the jobs: at each tick the schedulers race for a lock that
 // has the job's name, and those who do not get it skip the tick. That promises
 // that a job never runs twice at the same time, and no more. It does not promise
-// that it runs once a tick: the lock is free again when the job is done, so if a
+// that it runs once per tick: the lock is free again when the job is done, so if a
 // job takes less time than the clocks of two hosts differ (plus what the network
-// takes), the slower one finds the lock free, and runs the job once more. gocron
-// documents this too; no lock can help. Jobs must stand being run again, or take
-// long enough, or be an elector's.
+// takes), the slower one finds the lock free, and runs the job once more. With
+// lock.Options.Hold, of more than the clocks differ and less than the time between
+// two ticks, the lock stays closed for so long, and the job runs once.
 //
 // # What gocron does not tell its jobs
 //

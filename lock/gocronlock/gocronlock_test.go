@@ -123,6 +123,25 @@ func TestALockIsFreedThoughTheSchedulerWasShutDownMeanwhile(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrVacant)
 }
 
+func TestASchedulerWhoseClockIsLateSkipsATickWhileTheHoldLasts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		tick := func(who string) error {
+			held, err := newLocker(t, store, "cron/", &lock.Options{ID: who, Hold: 40 * time.Second}).Lock(t.Context(), "report")
+			if err != nil {
+				return err
+			}
+			return held.Unlock(t.Context())
+		}
+		for range 3 {
+			require.NoError(t, tick("a"))
+			time.Sleep(2 * time.Second)
+			require.ErrorIs(t, tick("b"), lock.ErrHeld, "b's clock is late, and a's job was quick")
+			time.Sleep(58 * time.Second)
+		}
+	})
+}
+
 func TestALockerTellsWhatIsWrongWithAJobsName(t *testing.T) {
 	l, err := newLocker(t, memkv.New(), "", nil).Lock(t.Context(), "line\nbreak")
 	require.ErrorContains(t, err, "control characters")

@@ -55,7 +55,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -214,33 +213,20 @@ func (le *LeaderElector) GetLeader() string {
 // observe watches who leads until ctx ends.
 func (le *LeaderElector) observe(ctx context.Context) {
 	var reported string
-	for ctx.Err() == nil {
-		for leader, err := range election.Watch(ctx, le.config.Store, le.config.Name) {
-			if err != nil && !errors.Is(err, election.ErrNoLeader) {
-				break // the store is in trouble, which the candidate reports
-			}
-			identity := leader.ID
-			if leader.Foreign {
-				identity = leader.Value
-			}
-			le.leader.Store(&identity)
-			if err == nil && identity != reported {
-				reported = identity
-				if le.config.Callbacks.OnNewLeader != nil {
-					le.config.Callbacks.OnNewLeader(identity)
-				}
+	for leader, err := range election.Watch(ctx, le.config.Store, le.config.Name) {
+		if err != nil && !errors.Is(err, election.ErrNoLeader) {
+			continue // the store is in trouble, which the candidate reports
+		}
+		identity := leader.ID
+		if leader.Foreign {
+			identity = leader.Value
+		}
+		le.leader.Store(&identity)
+		if err == nil && identity != reported {
+			reported = identity
+			if le.config.Callbacks.OnNewLeader != nil {
+				le.config.Callbacks.OnNewLeader(identity)
 			}
 		}
-		le.pause(ctx)
-	}
-}
-
-// pause waits for about RetryPeriod.
-func (le *LeaderElector) pause(ctx context.Context) {
-	timer := time.NewTimer(le.config.RetryPeriod/2 + rand.N(le.config.RetryPeriod))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
 	}
 }
