@@ -9,8 +9,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// adopt makes this process the parent of its orphaned descendants.
+// adopt makes this process the parent of its orphaned descendants. It must be able
+// to find them.
 func adopt() error {
+	if err := checkProc(); err != nil {
+		return err
+	}
 	return os.NewSyscallError("prctl(PR_SET_CHILD_SUBREAPER)", unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 }
 
@@ -20,13 +24,14 @@ func DieWithParent(attr *syscall.SysProcAttr) {
 	attr.Pdeathsig = syscall.SIGKILL
 }
 
-// signalAll signals the process group and every descendant of this process
-// outside of it. The group is signalled as one, which no fork can escape, but
-// only while a descendant is in it: a group that has ended may be a stranger's
-// by now. Errors are no news: ESRCH means that somebody has just ended, EPERM
-// that it changed its user; wait4 tells who is left.
+// signalAll signals the process group of the command and every descendant of this
+// process outside of it. The group is signalled as one, which no fork can escape:
+// always while the command, whose id it has, has not been collected, and then as
+// long as a descendant is in it. A group that has ended may be a stranger's by now.
+// No child may be collected meanwhile. Errors are no news: ESRCH means that somebody
+// has just ended, EPERM that it changed its user; wait4 tells who is left.
 func signalAll(group int, sig syscall.Signal) {
-	together := false
+	together := isChild(group)
 	for _, pid := range descendants(os.Getpid()) {
 		pgid, err := syscall.Getpgid(pid)
 		switch {
@@ -40,6 +45,18 @@ func signalAll(group int, sig syscall.Signal) {
 	if together {
 		_ = syscall.Kill(-group, sig)
 	}
+}
+
+// isChild reports whether pid is a child of this process that was not collected,
+// and so still that child's. It needs no /proc.
+func isChild(pid int) bool {
+	for pid > 0 {
+		err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WSTOPPED|unix.WNOHANG|unix.WNOWAIT, nil)
+		if err != unix.EINTR {
+			return err == nil
+		}
+	}
+	return false
 }
 
 // descendants returns the processes below root, as far as they stood still

@@ -5,7 +5,6 @@ package guard
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
@@ -22,54 +21,53 @@ const (
 	again = 5 * time.Millisecond   // between two rounds of killing
 )
 
-// A warden is the guard process.
+// A warden is the guard process. All that it does to other processes happens on
+// one goroutine, which never waits for anything but news: so no child is taken
+// while it is signalled, and nothing delays a deadline.
 type warden struct {
-	spec    Spec
-	orders  <-chan order // closed when elect is dead
-	deaths  <-chan death // closed when no child is left
+	onLost  string
+	path    string
+	args    []string
+	orders  *inbox
+	endings <-chan os.Signal
 	reports *json.Encoder
 
-	pid    int
-	status syscall.WaitStatus
+	charge charge
 	until  time.Duration // trust
+	pid    int           // of the command
+	ended  bool          // the command was collected: its process id may be a stranger's
+	status syscall.WaitStatus
 	termed time.Duration // when SIGTERM was sent, or 0
+	clean  cleanup
 
 	expired bool // SIGTERM was sent because trust had run out
 }
 
-// A death is a child that ended, or stopped.
-type death struct {
-	pid    int
-	status syscall.WaitStatus
-}
-
-// Main is what the guard process does. It returns when the command and all
-// that came of it are gone. It must be called on the main goroutine.
-func Main() error {
+// Main is what the guard process does, with the arguments after its role. It returns
+// when the command and all its descendants are gone. It must be called on the main
+// goroutine.
+func Main(args []string) error {
 	// The kernel ties PR_SET_PDEATHSIG to the thread that forked.
 	runtime.LockOSThread()
 	unix.CloseOnExec(ordersFD)
 	unix.CloseOnExec(reportsFD)
 	outlive()
+	if len(args) < 3 {
+		return errors.New("a guard is started by elect run only")
+	}
 	if err := adopt(); err != nil {
 		return err
 	}
-
-	in := json.NewDecoder(os.NewFile(ordersFD, "orders"))
-	var first order
-	if err := in.Decode(&first); err != nil {
-		return fmt.Errorf("guard: no order to start: %w", err)
-	}
-	if first.Start == nil {
-		return errors.New("guard: the first order is not to start")
-	}
-	for i := range first.Start.Holds {
-		unix.CloseOnExec(holdsFD + i)
+	orders, err := newInbox(ordersFD)
+	if err != nil {
+		return os.NewSyscallError("guard: the pipe of orders", err)
 	}
 	w := &warden{
-		spec:    *first.Start,
-		until:   first.Start.Until,
-		orders:  receive(in),
+		onLost:  args[0],
+		path:    args[1],
+		args:    args[2:],
+		orders:  orders,
+		endings: endings(),
 		reports: json.NewEncoder(os.NewFile(reportsFD, "reports")),
 	}
 	return w.guard()
@@ -87,36 +85,48 @@ func outlive() {
 	}
 }
 
-func receive(in *json.Decoder) <-chan order {
-	orders := make(chan order)
-	go func() {
-		defer close(orders)
-		for {
-			var o order
-			if in.Decode(&o) != nil { // elect's end is closed, by itself or by its death
-				return
-			}
-			orders <- o
-		}
-	}()
-	return orders
-}
-
 func (w *warden) guard() error {
+	early, err := w.begin()
+	if err != nil {
+		return err
+	}
+	if boottime.Now() >= w.until { // it was frozen before it came to anything
+		w.tell(report{Gone: true, Expired: true})
+		return nil
+	}
 	pid, err := w.start()
 	if err != nil {
 		var errno syscall.Errno
 		if !errors.As(err, &errno) {
 			errno = syscall.EINVAL
 		}
-		return w.reports.Encode(report{Failed: errno})
+		w.tell(report{Failed: errno})
+		return nil
 	}
 	w.pid = pid
 	w.tell(report{Started: pid})
-	w.deaths = reap()
+	w.obey(early...)
 	w.watch()
-	w.tell(report{Gone: true, Status: w.status, Expired: w.expired})
+	w.tell(report{Gone: true, Status: w.status, Expired: w.expired, OnLost: w.clean.how})
 	return nil
+}
+
+// begin waits for the order to start, and returns all that came with it.
+func (w *warden) begin() (early []order, _ error) {
+	w.orders.await()
+	early, open := w.orders.take()
+	if !open || len(early) == 0 || early[0].Start == nil {
+		return nil, errors.New("guard: no order to start")
+	}
+	w.charge = *early[0].Start
+	w.until = w.charge.Until
+	for _, o := range early {
+		w.until = max(w.until, o.Until)
+	}
+	for i := range w.charge.Holds {
+		unix.CloseOnExec(holdsFD + i)
+	}
+	return early, nil
 }
 
 // tell reports to elect. When elect is dead there is nobody to tell, and the
@@ -127,59 +137,32 @@ func (w *warden) tell(r report) {
 
 func (w *warden) start() (int, error) {
 	attr := &syscall.SysProcAttr{Setpgid: true}
-	if w.spec.Foreground {
+	if w.charge.Foreground {
 		attr.Foreground, attr.Ctty = true, 0
 	}
 	DieWithParent(attr)
-	return syscall.ForkExec(w.spec.Path, w.spec.Args, &syscall.ProcAttr{
-		Env:   w.spec.Env,
+	return syscall.ForkExec(w.path, w.args, &syscall.ProcAttr{
+		Env:   os.Environ(),
 		Files: []uintptr{0, 1, 2},
 		Sys:   attr,
 	})
 }
 
-// reap collects every child that ends, for a subreaper gets children that it
-// did not start. The channel is closed when none is left.
-func reap() <-chan death {
-	deaths := make(chan death)
-	go func() {
-		defer close(deaths)
-		for {
-			var d death
-			var err error
-			d.pid, err = syscall.Wait4(-1, &d.status, syscall.WUNTRACED, nil)
-			switch {
-			case err == syscall.EINTR:
-			case err != nil: // ECHILD
-				return
-			default:
-				deaths <- d
-			}
-		}
-	}()
-	return deaths
-}
-
 // watch returns when no child is left.
 func (w *warden) watch() {
-	orders := w.orders
+	arrivals := w.orders.arrivals()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	for {
+	for collect(w.note) || w.clean.starts != nil {
 		timer.Reset(w.act())
 		select {
-		case o, ok := <-orders:
-			if !ok {
-				orders = nil
-				w.terminate()
-				break
+		case <-arrivals:
+			if !w.listen() {
+				arrivals = nil
 			}
-			w.obey(o)
-		case d, ok := <-w.deaths:
-			if !ok {
-				return
-			}
-			w.note(d)
+		case <-w.endings:
+		case s := <-w.clean.starts:
+			w.clean.know(s)
 		case <-timer.C:
 		}
 	}
@@ -187,6 +170,9 @@ func (w *warden) watch() {
 
 // act does what is due and returns when to look again.
 func (w *warden) act() time.Duration {
+	if w.termed == 0 && boottime.Now() >= w.until {
+		w.listen()
+	}
 	now := boottime.Now()
 	if w.termed == 0 && now >= w.until {
 		w.expired = true
@@ -194,27 +180,45 @@ func (w *warden) act() time.Duration {
 	}
 	due := w.until
 	if w.termed != 0 {
-		due = min(w.termed, w.until) + w.spec.Grace
+		due = min(w.termed, w.until) + w.charge.Grace
 		if now >= due {
 			signalAll(w.pid, syscall.SIGKILL)
+			w.clean.kill()
 			return again
 		}
 	}
 	return min(due-now, look)
 }
 
-func (w *warden) obey(o order) {
-	switch {
-	case o.Stop:
+// listen obeys the orders that have come. It reports false if there will be no
+// more.
+func (w *warden) listen() (open bool) {
+	orders, open := w.orders.take()
+	w.obey(orders...)
+	if !open {
 		w.terminate()
-	case o.Signal != 0:
-		_ = syscall.Kill(-w.pid, o.Signal) // ESRCH: the group has just ended
-	case o.Until != 0:
-		w.until = o.Until
+	}
+	return open
+}
+
+func (w *warden) obey(orders ...order) {
+	for _, o := range orders {
+		if o.Until != 0 {
+			w.until = o.Until
+		}
+		for _, sig := range o.Signals {
+			if !w.ended {
+				_ = syscall.Kill(-w.pid, sig)
+			}
+		}
+		if o.Stop {
+			w.terminate()
+		}
 	}
 }
 
-// terminate asks everybody to end, once. SIGCONT lets the stopped ones hear it.
+// terminate asks everybody to end, once. SIGCONT lets the stopped ones hear it. What
+// is to run then has the same time.
 func (w *warden) terminate() {
 	if w.termed != 0 {
 		return
@@ -222,20 +226,24 @@ func (w *warden) terminate() {
 	w.termed = boottime.Now()
 	signalAll(w.pid, syscall.SIGTERM)
 	signalAll(w.pid, syscall.SIGCONT)
+	if wants(w.onLost, w.ended, w.status) {
+		w.clean.begin(w.onLost)
+	}
 }
 
-func (w *warden) note(d death) {
-	if d.pid != w.pid {
+func (w *warden) note(pid int, status syscall.WaitStatus) {
+	if pid != w.pid {
+		w.clean.note(pid, status)
 		return
 	}
-	if d.status.Stopped() {
+	if status.Stopped() {
 		// Ctrl-Z at a terminal that the command has for itself: nobody could
 		// ever continue it, and the lease would be kept for nothing.
-		if w.spec.Foreground && d.status.StopSignal() == syscall.SIGTSTP {
+		if w.charge.Foreground && status.StopSignal() == syscall.SIGTSTP {
 			_ = syscall.Kill(-w.pid, syscall.SIGCONT)
 		}
 		return
 	}
-	w.status = d.status
+	w.status, w.ended = status, true
 	w.terminate() // what it left behind
 }

@@ -6,11 +6,12 @@ import "strings"
 const (
 	heir    = ":heir"
 	request = ":request"
+	hold    = ":hold"
 )
 
-// Beside returns the names of the safes beside that of an election: its heir's and
-// the one for requests to its leader.
-func Beside(name string) []string { return []string{name + heir, name + request} }
+// Beside returns the names of the safes beside that of an election: its heir's, the
+// one for requests to its leader, and the one that keeps it closed.
+func Beside(name string) []string { return []string{name + heir, name + request, name + hold} }
 
 // Election returns the election beside whose safe a name stands, and what for. It
 // reports false if the name may be an election's own.
@@ -20,6 +21,9 @@ func Election(name string) (election, purpose string, ok bool) {
 	}
 	if election, ok = strings.CutSuffix(name, request); ok {
 		return election, "requests to the leader", true
+	}
+	if election, ok = strings.CutSuffix(name, hold); ok {
+		return election, "the hold", true
 	}
 	return "", "", false
 }

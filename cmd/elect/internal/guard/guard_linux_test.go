@@ -1,0 +1,189 @@
+package guard
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/electkv/election/internal/boottime"
+)
+
+// deafness is the variable that makes a guard one that hears nothing.
+const deafness = "GUARD_TEST_DEAF=1"
+
+// TestMain makes this program a guard, as elect is one.
+func TestMain(m *testing.M) {
+	if len(os.Args) < 2 || os.Args[1] != Role {
+		os.Exit(m.Run())
+	}
+	play := Main
+	if os.Getenv("GUARD_TEST_DEAF") != "" {
+		play = hearNothing
+	}
+	if err := play(os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// hearNothing is what a guard does that starts the command and is frozen for good,
+// as by a debugger or a disk: SIGCONT does not help.
+func hearNothing(args []string) error {
+	runtime.LockOSThread()
+	outlive()
+	w := &warden{path: args[1], args: args[2:]}
+	pid, err := w.start()
+	if err != nil {
+		return err
+	}
+	if err := json.NewEncoder(os.NewFile(reportsFD, "reports")).Encode(report{Started: pid}); err != nil {
+		return err
+	}
+	select {}
+}
+
+func adopted(t *testing.T) *Parent {
+	t.Helper()
+	p, err := Adopt()
+	require.NoError(t, err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+// in is a boottime reading in the future, or the past.
+func in(d time.Duration) time.Duration { return boottime.Now() + d }
+
+func sleepFor(t *testing.T, p *Parent, until, grace, patience time.Duration, env ...string) *Guard {
+	t.Helper()
+	g, err := p.Start(Spec{
+		Path: "/bin/sleep", Args: []string{"sleep", "600"}, Env: append(os.Environ(), env...),
+		Grace: grace, Until: until, Patience: patience,
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { g.kill(); <-g.Done() })
+	return g
+}
+
+// ended waits for the end of all that was guarded.
+func ended(t *testing.T, g *Guard) End {
+	t.Helper()
+	select {
+	case <-g.Done():
+	case <-time.After(30 * time.Second):
+		require.FailNow(t, "somebody is left")
+	}
+	return g.End()
+}
+
+func TestNothingThatIsToldADeafGuardWaits(t *testing.T) {
+	g := sleepFor(t, adopted(t), in(time.Hour), 100*time.Millisecond, 100*time.Millisecond, deafness)
+	orders, err := g.orders.SyscallConn()
+	require.NoError(t, err)
+	require.NoError(t, orders.Control(func(fd uintptr) {
+		_, err = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, 4096)
+	}))
+	require.NoError(t, err)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for i := range 20_000 {
+			g.Extend(in(time.Hour))
+			g.Signal(syscall.SIGUSR1)
+			if i%100 == 0 {
+				runtime.Gosched() // the pipe fills
+			}
+		}
+		g.Stop()
+	}()
+	select {
+	case <-told:
+	case <-time.After(30 * time.Second):
+		require.FailNow(t, "a guard that does not read holds up who tells it")
+	}
+	end := ended(t, g)
+	require.ErrorContains(t, end.Err, "the process that guards the command died: killed")
+}
+
+func TestADeafGuardIsKilledAGraceAndSomePatienceAfterTheEndOfTrust(t *testing.T) {
+	const grace, patience = 200 * time.Millisecond, 100 * time.Millisecond
+	g := sleepFor(t, adopted(t), in(200*time.Millisecond), grace, patience, deafness)
+	until := in(time.Second)
+	g.Extend(until)
+	end := ended(t, g)
+	require.GreaterOrEqual(t, boottime.Now(), until+grace+patience)
+	require.True(t, end.Started)
+	require.ErrorContains(t, end.Err, "the process that guards the command died: killed")
+}
+
+func TestStopCountsOnceAndNoExtensionPutsItOff(t *testing.T) {
+	g := sleepFor(t, adopted(t), in(time.Hour), 100*time.Millisecond, 100*time.Millisecond, deafness)
+	g.Stop()
+	for range 100 {
+		g.Stop()
+		g.Extend(in(time.Hour))
+	}
+	ended(t, g)
+}
+
+func TestACommandIsNotStartedWhenTrustIsOver(t *testing.T) {
+	file := t.TempDir() + "/ran"
+	g, err := adopted(t).Start(Spec{
+		Path: "/bin/touch", Args: []string{"touch", file}, Env: os.Environ(),
+		Grace: time.Second, Until: in(-time.Millisecond), Patience: time.Minute,
+	})
+	require.NoError(t, err)
+	require.Equal(t, End{Expired: true}, ended(t, g))
+	require.NoFileExists(t, file)
+}
+
+func TestAGuardThatWasFrozenObeysItsOrdersBeforeItJudges(t *testing.T) {
+	g := sleepFor(t, adopted(t), in(500*time.Millisecond), 100*time.Millisecond, time.Minute)
+	require.NoError(t, syscall.Kill(g.pid, syscall.SIGSTOP))
+	g.Extend(in(time.Hour))
+	time.Sleep(time.Second) // the end of trust that it knows is past
+	require.NoError(t, syscall.Kill(g.pid, syscall.SIGCONT))
+	time.Sleep(2 * look)
+	select {
+	case <-g.Done():
+		require.Fail(t, "it has stopped the command, though trust goes on")
+	default:
+	}
+	g.Signal(syscall.SIGINT)
+	end := ended(t, g)
+	require.NoError(t, end.Err)
+	require.False(t, end.Expired)
+	require.Equal(t, syscall.SIGINT, end.Status.Signal())
+}
+
+func TestAWardenLooksForANewerOrderBeforeItJudges(t *testing.T) {
+	r, w, err := os.Pipe()
+	require.NoError(t, err)
+	defer r.Close()
+	defer w.Close()
+	orders, err := newInbox(int(r.Fd()))
+	require.NoError(t, err)
+	late := &warden{orders: orders, until: in(-time.Minute)}
+	require.NoError(t, json.NewEncoder(w).Encode(order{Until: in(time.Hour)}))
+	late.act()
+	require.Zero(t, late.termed)
+	require.False(t, late.expired)
+}
+
+func TestProcIsOwnIfItShowsOneIDAndThatIsOurs(t *testing.T) {
+	pid := os.Getpid()
+	for status, want := range map[string]bool{
+		fmt.Sprintf("Name:\tx\nPid:\t%d\nNSpid:\t%d\n", pid, pid):          true,
+		fmt.Sprintf("Name:\tx\nPid:\t%d\n", pid):                           true,
+		fmt.Sprintf("Name:\tx\nPid:\t%d\nNSpid:\t%d\n", pid+1, pid+1):      false,
+		fmt.Sprintf("Name:\tx\nPid:\t%d\nNSpid:\t%d\t%d\n", pid, pid, pid): false,
+	} {
+		require.Equal(t, want, isOwn([]byte(status)), "%q", status)
+	}
+}
