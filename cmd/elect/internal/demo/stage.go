@@ -83,13 +83,10 @@ func (s *Stage) observe(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var watching sync.WaitGroup
 	watching.Go(func() {
-		for ctx.Err() == nil {
-			for leader, err := range election.Watch(ctx, s.Store, s.Name) {
-				if err == nil || errors.Is(err, election.ErrNoLeader) {
-					s.events <- history.Event{At: boottime.Now(), Kind: history.Holds, Token: leader.Token}
-				}
+		for leader, err := range election.Watch(ctx, s.Store, s.Name) {
+			if err == nil || errors.Is(err, election.ErrNoLeader) { // else there is trouble with the store
+				s.events <- history.Event{At: boottime.Now(), Kind: history.Holds, Token: leader.Token}
 			}
-			rest(ctx, 100*time.Millisecond) // there is trouble with the store
 		}
 	})
 	return func() {
@@ -110,15 +107,6 @@ func (s *Stage) watched() bool {
 	return slices.ContainsFunc(s.history.Events, func(e history.Event) bool {
 		return e.Kind == history.Holds && e.Token == token
 	})
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	over := time.NewTimer(d)
-	defer over.Stop()
-	select {
-	case <-over.C:
-	case <-ctx.Done():
-	}
 }
 
 // leader waits until somebody other than not is elected.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	consulkv "github.com/electkv/election/backends/consul"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 )
 
@@ -40,7 +41,10 @@ func consulServers(ctx context.Context, client *api.Client) Finding {
 func consulAgent(ctx context.Context, store *storeurl.Store) []Finding {
 	var self struct {
 		Config struct{ Version string }
-		Debug  struct{ SessionTTLMin string } `json:"DebugConfig"`
+		Debug  struct {
+			SessionTTLMin         string
+			HTTPMaxConnsPerClient *int
+		} `json:"DebugConfig"`
 	}
 	_, err := store.Consul.Raw().Query("/v1/agent/self", &self, (&api.QueryOptions{}).WithContext(ctx))
 	if err != nil {
@@ -50,5 +54,23 @@ func consulAgent(ctx context.Context, store *storeurl.Store) []Finding {
 	if !store.Observed && self.Debug.SessionTTLMin != "" && self.Debug.SessionTTLMin != "0s" {
 		findings = append(findings, Finding{Level: OK, Subject: "session_ttl_min", Found: self.Debug.SessionTTLMin + ": no shorter TTL is granted; for one below 10 s say ?min-ttl= in the URL"})
 	}
+	if most := self.Debug.HTTPMaxConnsPerClient; most != nil {
+		findings = append(findings, connections(*most))
+	}
 	return findings
+}
+
+// connections says what room the agent has for the processes of one address.
+func connections(most int) Finding {
+	f := Finding{Level: OK, Subject: "connections", Found: "any number from one address"}
+	if most <= 0 {
+		return f
+	}
+	f.Found = fmt.Sprintf("at most %d from one address, for all processes there; a candidate's takes up to %d", most, consulkv.MaxConnections)
+	if most < consulkv.MaxConnections {
+		f.Level = Warn
+		f.Why = "a candidate that is refused a connection polls instead of waiting for news"
+		f.Advice = "raise limits.http_max_conns_per_client of the agent"
+	}
+	return f
 }

@@ -14,8 +14,8 @@ func TestTheDoctorKnowsWhatDatabasesOfOtherKindsCannotPromise(t *testing.T) {
 		"group":             cluster(t, map[string]string{"group_replication_group_name": "a"}),
 		"binary log":        cluster(t, map[string]string{"log_bin": "ON"}),
 		"MySQL's patience":  mysqlPatience("50", 15*time.Second),
-		"SQLite on NFS":     sqliteDisk(nfs),
-		"SQLite on SMB":     sqliteDisk(smb),
+		"no known disk":     fileSystem("/proc"),
+		"no disk":           fileSystem("/missing"),
 		"journal in memory": sqliteJournal("memory", "2"),
 		"no journal":        sqliteJournal("OFF", "2"),
 		"nothing synced":    sqliteJournal("wal", "0"),
@@ -26,7 +26,7 @@ func TestTheDoctorKnowsWhatDatabasesOfOtherKindsCannotPromise(t *testing.T) {
 	}
 	for what, f := range map[string]Finding{
 		"MySQL's patience":  mysqlPatience("1", 15*time.Second),
-		"SQLite on a disk":  sqliteDisk("ext4"),
+		"a local disk":      fileSystem(t.TempDir()),
 		"SQLite, as it is":  sqliteJournal("delete", "2"),
 		"SQLite with a log": sqliteJournal("wal", "1"),
 	} {

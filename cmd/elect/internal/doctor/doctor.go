@@ -111,7 +111,7 @@ func roundTrip(ctx context.Context, store *storeurl.Store, ttl time.Duration) Fi
 	switch {
 	case err != nil:
 		f = Finding{Fail, "round trip", err.Error(), "a candidate does the same", "see that the store answers, and that this user may write"}
-		if hint := store.Hint(ctx); slowest >= callTime && hint != "" {
+		if hint := store.Hint(ctx, slowest >= callTime); hint != "" {
 			f.Advice += "; " + hint
 		}
 		return f

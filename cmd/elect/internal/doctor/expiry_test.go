@@ -37,3 +37,22 @@ func TestTheDoctorSaysWhoMayJudgeExpiry(t *testing.T) {
 		require.Regexp(t, "^WARN .* for at most 3s", found("", "failover"))
 	}
 }
+
+func TestTheDoctorSaysHowManyConnectionsAnAgentTakes(t *testing.T) {
+	for limit, want := range map[int]string{
+		0:   "OK any number from one address",
+		30:  "WARN at most 30 from one address, for all processes there; a candidate's takes up to 52",
+		200: "OK at most 200 from one address, for all processes there; a candidate's takes up to 52",
+	} {
+		server := testenv.StartConsul(t, map[string]any{"limits": map[string]any{"http_max_conns_per_client": limit}})
+		s := newStreet(t)
+		s.url = func(params string) string { return "consul://" + server.Addr() + "?" + params }
+		found := ""
+		for _, f := range doctor.Examine(s.ctx, s.open("min-ttl=1s"), 5*time.Second) {
+			if f.Subject == "connections" {
+				found = string(f.Level) + " " + f.Found
+			}
+		}
+		require.Equal(t, want, found)
+	}
+}

@@ -11,7 +11,7 @@ func file(dir string) []Finding {
 		{Level: OK, Subject: "scope", Found: "the processes of this host that share " + dir},
 		fileClock(),
 		directory(dir),
-		{Level: OK, Subject: "holder's death", Found: "frees the record at once: the kernel drops the holder's file lock"},
+		{Level: OK, Subject: "holder's death", Found: "frees the record at once, as the kernel drops the holder's file lock; where the holder has another boot id or time namespace, as in a container, or the host was restarted, after the TTL"},
 	}
 }
 
@@ -27,7 +27,8 @@ func directory(dir string) Finding {
 	if err != nil {
 		return Finding{Fail, "directory", err.Error(), "records are kept there", "make it accessible"}
 	}
-	f := Finding{Level: OK, Subject: "directory", Found: fmt.Sprintf("%s on %s, mode %v", dir, fileSystem(dir), info.Mode().Perm())}
+	f := fileSystem(dir)
+	f.Subject, f.Found = "directory", fmt.Sprintf("%s on %s, mode %v", dir, f.Found, info.Mode().Perm())
 	if info.Mode().Perm()&0o002 != 0 {
 		f.Level, f.Why, f.Advice = Warn, "every user of the host can remove records", "take the write permission from others"
 	}

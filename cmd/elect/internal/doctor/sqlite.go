@@ -21,26 +21,10 @@ func sqlite(ctx context.Context, store *storeurl.Store) ([]Finding, error) {
 	return []Finding{
 		{Level: OK, Subject: "scope", Found: "the processes of this host that share " + db.File},
 		{Level: OK, Subject: "version", Found: "SQLite " + version},
-		sqliteDisk(fileSystem(filepath.Dir(db.File))),
+		fileSystem(filepath.Dir(db.File)),
 		sqliteJournal(journal, synchronous),
 		table(ctx, db),
 	}, nil
-}
-
-// nfs and smb are file systems that several hosts share.
-const (
-	nfs = "NFS"
-	smb = "SMB"
-)
-
-// sqliteDisk says whether locks on the file mean anything.
-func sqliteDisk(system string) Finding {
-	f := Finding{Level: OK, Subject: "file system", Found: system}
-	if system == nfs || system == smb {
-		f.Level, f.Why = Warn, "locks of files may not be kept between hosts there: two may write at once, and damage the database; each boot of each host has a clock of its own"
-		f.Advice = "put the database on a disk of this host, and use a server for candidates on several"
-	}
-	return f
 }
 
 // sqliteJournal says what outlives a crash of the host. A crash of a process

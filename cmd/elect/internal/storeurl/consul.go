@@ -29,8 +29,9 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 		return nil, errors.New("a user and a password; Consul has tokens: write token@, or set CONSUL_HTTP_TOKEN")
 	}
 	config := api.DefaultConfig() // with the environment's CONSUL_ variables
-	if len(l.hosts) > 0 {
-		config.Address, config.Scheme = l.addresses("8500")[0], "http"
+	addresses := l.addresses("8500")
+	if len(addresses) > 0 {
+		config.Address, config.Scheme = addresses[0], "http"
 	}
 	if token := l.user + l.password; token != "" {
 		config.Token, config.TokenFile = token, ""
@@ -77,12 +78,21 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 			}
 			return consulkv.New(client, &consulkv.Options{Prefix: prefix, MinTTL: minTTL, Plain: plain})
 		}
-		return &Store{KV: with(plain, 0), Consul: client, prefix: prefix, Observed: observed, Plain: plain, with: with}, nil
+		return &Store{KV: with(plain, 0), Consul: client, prefix: prefix, Observed: observed, Plain: plain, with: with, addresses: addresses}, nil
 	}, nil
 }
 
-// consulTLS puts TLS by the URL over TLS by the environment.
+// consulTLS puts TLS by the URL over TLS by the environment. A URL without TLS does not
+// overrule an environment that wants it: the token would be sent in clear text.
 func (l *location) consulTLS(config *api.Config) error {
+	wanted, err := l.envFlag(api.HTTPSSLEnvName, false)
+	if err != nil {
+		return err
+	}
+	verify, err := l.envFlag(api.HTTPSSLVerifyEnvName, true)
+	if err != nil {
+		return err
+	}
 	secure := l.tls
 	set := map[string]*string{
 		"cacert":     &config.TLSConfig.CAFile,
@@ -100,10 +110,16 @@ func (l *location) consulTLS(config *api.Config) error {
 		if err != nil {
 			return err
 		}
+		if !skip && !verify { // the client would heed the variable
+			return fmt.Errorf("insecure-skip-verify=false, but %s=false: unset that, or leave the parameter out", api.HTTPSSLVerifyEnvName)
+		}
 		config.TLSConfig.InsecureSkipVerify, secure = skip, true
 	}
-	if secure {
+	switch {
+	case secure:
 		config.Scheme = "https"
+	case wanted && len(l.hosts) > 0:
+		return fmt.Errorf("no TLS, but %s=true: write consuls://, or unset that", api.HTTPSSLEnvName)
 	}
 	if (config.TLSConfig.CertFile == "") != (config.TLSConfig.KeyFile == "") {
 		return errors.New("cert and key go together")

@@ -18,7 +18,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// reach asks the store of an URL about a safe: nil means that it can be used.
+// reach asks the store of a URL about a safe: nil means that it can be used.
 func reach(t *testing.T, url string, env map[string]string) error {
 	t.Helper()
 	address, err := storeurl.Parse(url, func(name string) string { return env[name] })

@@ -1,6 +1,8 @@
 package storeurl
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,18 +20,12 @@ import (
 func etcdParams() []string { return []string{"layout", "suffix", "plain", expiryParam} }
 
 func parseEtcd(l *location) (func() (*Store, error), error) {
-	source := tlsSource{
-		caCert:     "ETCDCTL_CACERT",
-		cert:       "ETCDCTL_CERT",
-		key:        "ETCDCTL_KEY",
-		skipVerify: "ETCDCTL_INSECURE_SKIP_TLS_VERIFY",
-	}
 	if len(l.hosts) == 0 {
 		if err := l.etcdEndpoints(); err != nil {
 			return nil, err
 		}
 	}
-	secure, err := l.tlsConfig(source)
+	secure, err := l.etcdTLS()
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +35,7 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 		TLS:       secure,
 		Username:  l.user,
 		Password:  l.password,
-		Logger:    zap.NewNop(),
+		Logger:    zap.NewNop(), // what fails comes back as an error as well
 		// Without these, a call waits for its whole context on a dead connection.
 		DialTimeout:          5 * time.Second,
 		DialKeepAliveTime:    5 * time.Second,
@@ -76,9 +72,9 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 	}
 	prefix, suffix := l.prefix(), l.query.Get("suffix")
 	return func() (*Store, error) {
-		client, err := clientv3.New(config)
+		client, err := l.connect(config, addresses)
 		if err != nil {
-			return nil, fmt.Errorf("connect and log in: %w", err)
+			return nil, err
 		}
 		with := func(plain bool, layout etcdkv.Layout) kv.Store {
 			if observed && !plain && layout == etcdkv.OneKey {
@@ -88,6 +84,50 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 		}
 		return &Store{KV: with(plain, layout), Etcd: client, closer: client, prefix: prefix, suffix: suffix, Observed: observed, Plain: plain, Layout: layout, with: with, addresses: addresses}, nil
 	}, nil
+}
+
+// connect returns a client that is logged in, if there is a user. Nothing but that
+// ends with the context of the opening.
+func (l *location) connect(config clientv3.Config, addresses []string) (*clientv3.Client, error) {
+	ctx := l.ctx
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	var end context.CancelFunc
+	config.Context, end = context.WithCancel(context.WithoutCancel(ctx))
+	opened := context.AfterFunc(ctx, end)
+	client, err := clientv3.New(config)
+	if !opened() && err == nil {
+		err = errors.Join(context.Cause(ctx), client.Close())
+	}
+	if err == nil {
+		return client, nil
+	}
+	end()
+	err = fmt.Errorf("connect and log in: %w", err)
+	if IsRefusal(err) {
+		return nil, err
+	}
+	there := (&Address{Kind: "etcd", where: l}).reachable(context.WithoutCancel(ctx), addresses, true)
+	return nil, away{fmt.Errorf("%w; %s", err, there)}
+}
+
+// etcdTLS returns nil for no TLS, which an environment that wants it does not allow.
+func (l *location) etcdTLS() (*tls.Config, error) {
+	secure, err := l.tlsConfig(tlsSource{
+		caCert:     "ETCDCTL_CACERT",
+		cert:       "ETCDCTL_CERT",
+		key:        "ETCDCTL_KEY",
+		skipVerify: "ETCDCTL_INSECURE_SKIP_TLS_VERIFY",
+	})
+	if err != nil {
+		return nil, err
+	}
+	plain, err := l.envFlag("ETCDCTL_INSECURE_TRANSPORT", true)
+	if err == nil && secure == nil && !plain {
+		err = errors.New("no TLS, but ETCDCTL_INSECURE_TRANSPORT=false: write etcds://, or unset that")
+	}
+	return secure, err
 }
 
 // layout returns what the parameter says of how a safe is laid out.

@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,7 +13,7 @@ import (
 	"time"
 )
 
-// A location is what follows the scheme of an URL.
+// A location is what follows the scheme of a URL.
 type location struct {
 	slashes        bool // it began with //
 	user, password string
@@ -20,9 +21,11 @@ type location struct {
 	path           string   // unescaped, with its first slash
 	query          url.Values
 
-	tls    bool
-	getenv func(string) string
-	log    *slog.Logger // of a candidate that is opening the store
+	tls     bool
+	reading bool // the store is being opened to be read alone
+	getenv  func(string) string
+	ctx     context.Context // of a candidate that is opening the store, and its log
+	log     *slog.Logger
 }
 
 // String is the location without user and query.
@@ -197,6 +200,20 @@ func (l *location) setting(param string, vars ...string) string {
 	return l.env(vars...)
 }
 
+// envFlag returns an environment variable that is true or false, or what it means
+// that there is none.
+func (l *location) envFlag(name string, unset bool) (bool, error) {
+	s := l.getenv(name)
+	if s == "" {
+		return unset, nil
+	}
+	on, err := strconv.ParseBool(s)
+	if err != nil {
+		return false, fmt.Errorf("%s is neither true nor false", name)
+	}
+	return on, nil
+}
+
 func (l *location) env(vars ...string) string {
 	for _, name := range vars {
 		if s := l.getenv(name); s != "" {
@@ -206,7 +223,7 @@ func (l *location) env(vars ...string) string {
 	return ""
 }
 
-// escapePath writes a path as it stands in an URL.
+// escapePath writes a path as it stands in a URL.
 func escapePath(path string) string {
 	return (&url.URL{Path: path}).EscapedPath()
 }

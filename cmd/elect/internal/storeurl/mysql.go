@@ -60,5 +60,5 @@ func parseMySQL(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	return l.inDatabase(sqlkv.MySQL, sqlkv.Options{Table: l.query.Get("table")}, connector)
+	return l.inDatabase(sqlkv.MySQL, sqlkv.Options{Table: l.query.Get("table")}, connector, config.Addr)
 }

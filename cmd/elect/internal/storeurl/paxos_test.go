@@ -28,7 +28,7 @@ func TestAPaxosURLSaysWhoTheMembersAre(t *testing.T) {
 	require.Equal(t, "paxos", a.Kind)
 	require.Equal(t, "paxos://"+own, a.String())
 
-	member, err := a.Join(slog.New(slog.DiscardHandler))
+	member, err := a.Join(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	st := member.Paxos.Status()
 	require.Len(t, st.Members, 3)
@@ -49,7 +49,7 @@ func TestAPaxosURLSaysWhoTheMembersAre(t *testing.T) {
 	require.NoError(t, client.Close())
 	require.NoError(t, member.Close())
 
-	again, err := a.Join(slog.New(slog.DiscardHandler))
+	again, err := a.Join(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.Positive(t, again.Paxos.Status().Quarantine, "it was founded before")
 	require.NoError(t, again.Close())
@@ -60,7 +60,7 @@ func TestAPaxosURLTakesItsCertificatesFromTheEnvironmentToo(t *testing.T) {
 	env := map[string]string{"ELECT_CERT": cert, "ELECT_KEY": key, "ELECT_CACERT": ca}
 	a, err := storeurl.Parse("paxos://?peers=127.0.0.1:1&cluster=x", func(name string) string { return env[name] })
 	require.NoError(t, err)
-	store, err := a.Join(slog.New(slog.DiscardHandler))
+	store, err := a.Join(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	require.True(t, store.Paxos.Status().Client, "no host")
 	require.NoError(t, store.Close())
@@ -69,7 +69,7 @@ func TestAPaxosURLTakesItsCertificatesFromTheEnvironmentToo(t *testing.T) {
 func TestAMemberWhoseCertificateIsNotForItsHostDoesNotStart(t *testing.T) {
 	a, err := storeurl.Parse("paxos://localhost:1?peers=a:1,b:1&cluster=x&"+certified(t), nothing)
 	require.NoError(t, err)
-	_, err = a.Join(slog.New(slog.DiscardHandler))
+	_, err = a.Join(t.Context(), slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, err, "it needs the host of the member's address as a subject alternative name")
 }
 

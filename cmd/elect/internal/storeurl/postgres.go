@@ -53,7 +53,7 @@ func parsePostgres(l *location) (func() (*Store, error), error) {
 		config.ConnectTimeout = passing
 	}
 	options := sqlkv.Options{Schema: l.query.Get("schema"), Table: l.query.Get("table")}
-	return l.inDatabase(sqlkv.PostgreSQL, options, stdlib.GetConnector(*config))
+	return l.inDatabase(sqlkv.PostgreSQL, options, stdlib.GetConnector(*config), l.addresses("5432")...)
 }
 
 // several reports whether there is more than one host, in the URL or else in the

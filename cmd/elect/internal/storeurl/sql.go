@@ -9,6 +9,7 @@ import (
 
 	etcdkv "github.com/electkv/election/backends/etcd"
 	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/backends/sql/pgxdriver"
 	"github.com/electkv/election/kv"
 )
 
@@ -60,8 +61,8 @@ func (d *Database) forget(ctx context.Context, name string) error {
 }
 
 // inDatabase returns what opens a store in the database that the connector
-// connects to.
-func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, connector driver.Connector) (func() (*Store, error), error) {
+// connects to, at the addresses, if it is a server's.
+func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, connector driver.Connector, addresses ...string) (func() (*Store, error), error) {
 	observed, err := l.observed()
 	if err != nil {
 		return nil, err
@@ -74,15 +75,22 @@ func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, conn
 			return nil, fmt.Errorf("parameter %q is longer than 63 bytes or has one of the characters : { } ? $", param)
 		}
 	}
+	if dialect == sqlkv.PostgreSQL {
+		options.Driver = pgxdriver.Driver{}
+	}
 	return func() (*Store, error) {
 		db := &Database{DB: sql.OpenDB(connector), Dialect: dialect, Options: options}
 		var store kv.Store = sqlkv.New(db.DB, dialect, &options)
 		if observed {
 			store = sqlkv.NewObserved(db.DB, dialect, &options)
 		}
-		store = newMigrating(store, db)
+		if l.reading {
+			store = &reading{store, db}
+		} else {
+			store = newMigrating(store, db)
+		}
 		return &Store{
-			KV: store, SQL: db, Observed: observed, closer: db.DB,
+			KV: store, SQL: db, Observed: observed, closer: db.DB, addresses: addresses,
 			with: func(bool, etcdkv.Layout) kv.Store { return store },
 		}, nil
 	}, nil

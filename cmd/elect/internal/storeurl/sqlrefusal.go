@@ -18,6 +18,7 @@ const (
 	noDatabase         // there is no database of that name
 	noSchema           // there is no schema of that name, or none was named
 	noColumn           // the table is another program's
+	noTable            // the table is not there
 	noFile             // the file of the database can be neither opened nor made
 )
 
@@ -31,6 +32,7 @@ func refusalOf(err error) refusal {
 			"3D000": noDatabase,
 			"3F000": noSchema,
 			"42703": noColumn,
+			"42P01": noTable, // undefined_table
 		}[e.Code]
 	}
 	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
@@ -44,6 +46,7 @@ func refusalOf(err error) refusal {
 			1836: readOnly,   // ER_READ_ONLY_MODE
 			1049: noDatabase, // ER_BAD_DB_ERROR
 			1054: noColumn,   // ER_BAD_FIELD_ERROR
+			1146: noTable,    // ER_NO_SUCH_TABLE
 		}[e.Number]
 	}
 	if e, ok := errors.AsType[interface {
@@ -56,8 +59,11 @@ func refusalOf(err error) refusal {
 		case 14: // SQLITE_CANTOPEN
 			return noFile
 		case 1: // SQLITE_ERROR, which is all that is wrong with a statement
-			if strings.Contains(e.Error(), "no such column") {
+			switch {
+			case strings.Contains(e.Error(), "no such column"):
 				return noColumn
+			case strings.Contains(e.Error(), "no such table"):
+				return noTable
 			}
 		}
 	}

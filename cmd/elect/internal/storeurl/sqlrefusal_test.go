@@ -19,7 +19,7 @@ import (
 // made is the beginning of the advice for who may not make the table.
 const made = "CREATE TABLE IF NOT EXISTS"
 
-// refused requires that the store of an URL cannot be used, with advice that has the
+// refused requires that the store of a URL cannot be used, with advice that has the
 // text, and reports whether it has the statement that makes the table.
 func refused(t *testing.T, url, advice string) (statement bool) {
 	t.Helper()

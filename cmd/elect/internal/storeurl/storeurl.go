@@ -19,11 +19,12 @@
 // database, table=name and schema=name say where the records are; the table is made
 // when it is first needed and missing.
 //
-// No error and no string made here contains a user part, or any part of an URL
+// No error and no string made here contains a user part, or any part of a URL
 // that was not understood.
 package storeurl
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -55,10 +56,18 @@ func (a *Address) String() string { return a.shown }
 
 // Join returns the store as Open does, for a candidate: where the candidates
 // themselves are the store, this process becomes the member that the URL names, and
-// log gets what is wrong between the members.
-func (a *Address) Join(log *slog.Logger) (*Store, error) {
-	a.where.log = log
-	defer func() { a.where.log = nil }()
+// log gets what is wrong between the members. ctx bounds the opening only.
+func (a *Address) Join(ctx context.Context, log *slog.Logger) (*Store, error) {
+	a.where.ctx, a.where.log = ctx, log
+	defer func() { a.where.ctx, a.where.log = nil, nil }()
+	return a.Open()
+}
+
+// Observe returns the store as Open does, for those who only read: it creates nothing,
+// and needs no permission to write. What is not there yet is vacant.
+func (a *Address) Observe() (*Store, error) {
+	a.where.reading = true
+	defer func() { a.where.reading = false }()
 	return a.Open()
 }
 
@@ -146,7 +155,7 @@ type scheme struct {
 func schemes() []scheme {
 	return []scheme{
 		{names: []string{"mem"}, form: "mem:", parse: parseMem},
-		{names: []string{"file"}, form: "file:///directory", parse: parseFile},
+		{names: []string{"file"}, form: "file:///directory", params: []string{fileSystemParam}, parse: parseFile},
 		{names: []string{"etcd", "etcds"}, form: "etcd://host:port[,host:port...]/prefix", params: append(tlsParams(), etcdParams()...), parse: parseEtcd},
 		{names: []string{"consul", "consuls"}, form: "consul://host:port/prefix", params: append(tlsParams(), consulParams()...), parse: parseConsul},
 		{names: []string{"redis", "rediss"}, form: "redis://host:port/database (several hosts with ?master=name or ?cluster=true)", params: append(tlsParams(), redisParams()...), parse: parseRedis},
@@ -169,12 +178,12 @@ func Schemes() []string {
 	return names
 }
 
-// Parse checks an URL. getenv looks up environment variables. It asks no store,
+// Parse checks a URL. getenv looks up environment variables. It asks no store,
 // but reads the certificates that the URL names.
 func Parse(raw string, getenv func(string) string) (*Address, error) {
 	name, rest, ok := strings.Cut(raw, ":")
 	if !ok || !isScheme(name) {
-		return nil, fmt.Errorf("the store is not an URL; use %s", forms(schemes()))
+		return nil, fmt.Errorf("the store is not a URL; use %s", forms(schemes()))
 	}
 	name = strings.ToLower(name)
 	for _, s := range schemes() {
@@ -214,7 +223,7 @@ func (s scheme) address(name, rest string, getenv func(string) string) (*Address
 	return &Address{Kind: s.names[0], shown: name + ":" + l.String(), where: l, open: open}, nil
 }
 
-// usage says how to write an URL of the scheme.
+// usage says how to write a URL of the scheme.
 func (s scheme) usage() string {
 	if len(s.params) == 0 {
 		return s.form

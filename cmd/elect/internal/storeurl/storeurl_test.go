@@ -168,16 +168,16 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 		etcd     = "use etcd://host:port[,host:port...]/prefix, parameters " + tls + " layout suffix plain expiry"
 		consul   = "use consul://host:port/prefix, parameters " + tls + " dc namespace partition min-ttl plain expiry"
 		redis    = "use redis://host:port/database (several hosts with ?master=name or ?cluster=true), parameters " + tls + " master cluster sentinel-user prefix quarantine plain expiry"
-		sqlite   = "use sqlite:///file, parameters table expiry"
+		sqlite   = "use sqlite:///file, parameters table expiry filesystem"
 		postgres = "use postgres://user@host:port/database, parameters sslmode sslrootcert sslcert sslkey target_session_attrs application_name default_query_exec_mode schema table expiry"
 		mysql    = "use mysql://user@host:port/database, parameters " + tls + " tls table expiry"
-		file     = "use file:///directory"
+		file     = "use file:///directory, parameters filesystem"
 		portText = "has a port that is not a number from 1 to 65535"
 	)
 	for raw, want := range map[string]string{
-		"":                                 "the store is not an URL; " + all,
-		"localhost":                        "the store is not an URL; " + all,
-		"//h":                              "the store is not an URL; " + all,
+		"":                                 "the store is not a URL; " + all,
+		"localhost":                        "the store is not a URL; " + all,
+		"//h":                              "the store is not a URL; " + all,
 		"zookeeper://h:2181":               `store zookeeper:...: unknown scheme "zookeeper"; ` + all,
 		"sqlite://h/f":                     "store sqlite:...: a file has no host: write three slashes; " + sqlite,
 		"sqlite:f":                         "store sqlite:...: the file is not given from the root on; " + sqlite,

@@ -1,0 +1,81 @@
+package storeurl
+
+import (
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"slices"
+	"syscall"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/hashicorp/consul/api"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/redis/go-redis/v9"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+
+	"github.com/electkv/election/kv"
+)
+
+// errNoConsul is what there is to say of another server that speaks HTTP.
+var errNoConsul = errors.New("what answers there is no Consul: it does not know /v1/status/leader")
+
+// An away is an error of Open that may pass: a server that has to be asked did not
+// answer.
+type away struct{ error }
+
+func (a away) Unwrap() error { return a.error }
+
+// IsAway reports whether an error of Open or Join may pass: a server that has to be
+// asked first did not answer.
+func IsAway(err error) bool {
+	_, ok := errors.AsType[away](err)
+	return ok
+}
+
+// IsRefusal reports whether an error of an open store is one that waiting does not
+// change, for sure: somebody answered, and said no. That is so of credentials and
+// permissions that do not do, of what the URL names and is not there, and of TTLs
+// and names that the store never takes. Not so of servers that are starting, have no
+// leader or take no writes at the moment.
+func IsRefusal(err error) bool {
+	if errors.Is(err, kv.ErrInvalid) || errors.Is(err, errNoConsul) {
+		return true
+	}
+	switch refusalOf(err) {
+	case denied, noDatabase, noSchema, noColumn, noFile:
+		return true
+	case readOnly: // a standby that is about to be promoted, perhaps
+		return false
+	}
+	return isLogin(err) || isForbidden(err) || isMissing(err)
+}
+
+// isLogin reports whether a server does not know the user, or the password.
+func isLogin(err error) bool {
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return e.Code == "28P01" || e.Code == "28000" // invalid_password, invalid_authorization_specification
+	}
+	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
+		return e.Number == 1045 || e.Number == 1698 // ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
+	}
+	return errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty) ||
+		redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS")
+}
+
+// isForbidden reports whether a server knows the user, and does not let it.
+func isForbidden(err error) bool {
+	if e, ok := errors.AsType[api.StatusError](err); ok {
+		return e.Code == http.StatusForbidden || e.Code == http.StatusUnauthorized
+	}
+	return errors.Is(err, rpctypes.ErrPermissionDenied) || redis.HasErrorPrefix(err, "NOPERM")
+}
+
+// isMissing reports whether a file is not there, or not for this user. A socket that
+// is not there belongs to a server that has not started.
+func isMissing(err error) bool {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
+		return false
+	}
+	return slices.ContainsFunc([]error{fs.ErrNotExist, fs.ErrPermission, syscall.ENOTDIR, syscall.EROFS}, func(no error) bool { return errors.Is(err, no) })
+}
