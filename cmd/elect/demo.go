@@ -90,7 +90,7 @@ func oneOrder(_ *cobra.Command, args []string) error {
 func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration, out, progress io.Writer) (err error) {
 	url := s.store
 	if url == "" {
-		url = os.Getenv("ELECT_STORE")
+		url = os.Getenv(storeurl.Variable)
 	}
 	if url == "" {
 		dir, err := os.MkdirTemp("", "elect-demo-")
@@ -104,6 +104,11 @@ func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration,
 	if err != nil {
 		return err
 	}
+	log, err := s.logger()
+	if err != nil {
+		return err
+	}
+	s.warn(address, log)
 	if address.Kind == "mem" {
 		return errors.New("store mem: is for one process, and the demo has three; use file:///directory")
 	}
@@ -157,13 +162,9 @@ func demoTTL(store kv.Store, by order.Name, ttl time.Duration) (time.Duration, e
 	if by != order.None {
 		least = 2 * time.Second // more happens
 	}
-	var err error
-	for _, ttl := range []time.Duration{least, 3 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second} {
-		if _, err = store.Lifetime(ttl); err == nil {
-			return ttl, nil
-		}
-	}
-	return 0, err
+	ttl = leastTTL(least, taken(store))
+	_, err := store.Lifetime(ttl)
+	return ttl, err
 }
 
 func candidateCommand(url, name string) func(demo.Part) *exec.Cmd {
@@ -177,7 +178,7 @@ func candidateCommand(url, name string) func(demo.Part) *exec.Cmd {
 			panic(err) // a part always has a text
 		}
 		cmd := exec.Command(path, candidateRole, name, string(text))
-		cmd.Env = append(os.Environ(), "ELECT_STORE="+url)
+		cmd.Env = append(os.Environ(), storeurl.Variable+"="+url)
 		return cmd
 	}
 }

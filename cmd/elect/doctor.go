@@ -43,6 +43,9 @@ func newDoctor(s *settings) *cobra.Command {
 				return err
 			}
 			defer store.Close()
+			if !cmd.Flags().Changed("ttl") {
+				ttl = nearestTTL(usualTTL, taken(store.KV))
+			}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			findings := doctor.Examine(ctx, store, ttl)
@@ -59,7 +62,8 @@ func newDoctor(s *settings) *cobra.Command {
 		},
 	}
 	outputFlag(cmd, &out)
-	cmd.Flags().DurationVar(&ttl, "ttl", 15*time.Second, "the TTL that is meant to be used")
+	cmd.Flags().DurationVar(&ttl, "ttl", usualTTL, "the TTL that you mean to use")
+	said(cmd.Flags(), "ttl", usualTTLText)
 	complete(cmd, "ttl", cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }

@@ -78,7 +78,10 @@ func start(t *testing.T, args ...string) *proc {
 func startCommand(t *testing.T, cmd *exec.Cmd) *proc {
 	t.Helper()
 	p := &proc{Cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.out, &p.err
+	cmd.Stdout = &p.out
+	if cmd.Stderr == nil {
+		cmd.Stderr = &p.err
+	}
 	cmd.WaitDelay = 10 * time.Second
 	require.NoError(t, cmd.Start())
 	go func() {
@@ -124,6 +127,7 @@ func finish(t *testing.T, args ...string) (status int, stdout, stderr string) {
 type place struct {
 	t     *testing.T
 	store string
+	name  string // of the election
 	kv    kv.Store
 	notes string
 }
@@ -133,15 +137,15 @@ func newPlace(t *testing.T) *place {
 	dir := t.TempDir()
 	store, err := filekv.New(filepath.Join(dir, "store"))
 	require.NoError(t, err)
-	return &place{t: t, store: "file://" + filepath.Join(dir, "store"), kv: store, notes: dir}
+	return &place{t: t, store: "file://" + filepath.Join(dir, "store"), name: "job", kv: store, notes: dir}
 }
 
-// run starts elect run for the election "job", with a shell script as COMMAND.
+// run starts elect run for the place's election, with a shell script as COMMAND.
 // The script finds the directory for notes in $1.
 func (p *place) run(script string, flags ...string) *proc {
 	p.t.Helper()
 	args := append([]string{"run", "--store", p.store}, flags...)
-	return start(p.t, append(args, "job", "--", "sh", "-c", script, "sh", p.notes)...)
+	return start(p.t, append(args, p.name, "--", "sh", "-c", script, "sh", p.notes)...)
 }
 
 // note waits until a script has written a note, and returns it.
@@ -197,12 +201,21 @@ func eventually(t *testing.T, what string, holds func() bool) {
 
 // alive reports whether a process exists and is no zombie.
 func alive(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if os.IsNotExist(err) {
-		return syscall.Kill(pid, 0) == nil && !hasProc()
+	if !hasProc() {
+		return syscall.Kill(pid, 0) == nil
 	}
-	rest := string(stat[bytes.LastIndexByte(stat, ')')+1:])
-	return err == nil && !strings.HasPrefix(strings.TrimSpace(rest), "Z")
+	s := processState(pid)
+	return s != "" && s != "Z"
+}
+
+// processState returns the letter of a process's state in proc_pid_stat(5), or nothing if
+// there is no such process.
+func processState(pid int) string {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return ""
+	}
+	return strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[0]
 }
 
 func hasProc() bool {

@@ -10,10 +10,29 @@ import (
 	"time"
 )
 
+// dateAndTime is how lines for people begin.
+const dateAndTime = "2006-01-02 15:04:05.000"
+
+// newJSONHandler writes each record as one line of JSON, for programs: durations and
+// errors as people would read them.
+func newJSONHandler(out io.Writer, level slog.Level) slog.Handler {
+	return slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		switch v := a.Value.Resolve().Any().(type) {
+		case error:
+			a.Value = slog.StringValue(oneLine(v))
+		case fmt.Stringer:
+			if a.Value.Kind() != slog.KindTime && a.Key != slog.LevelKey {
+				a.Value = slog.StringValue(v.String())
+			}
+		}
+		return a
+	}})
+}
+
 // A lineHandler writes log records for people: what happened first, then what it
 // happened with.
 //
-//	elect: 15:04:05.000 elected election=report id=host-17 token=4
+//	elect: 2006-01-02 15:04:05.000 elected election=report id=host-17 token=4
 type lineHandler struct {
 	mu    *sync.Mutex
 	out   io.Writer
@@ -34,7 +53,7 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	var b strings.Builder
 	b.WriteString("elect: ")
 	if !r.Time.IsZero() {
-		b.WriteString(r.Time.Format("15:04:05.000 "))
+		b.WriteString(r.Time.Format(dateAndTime + " "))
 	}
 	if r.Level >= slog.LevelWarn {
 		b.WriteString(strings.ToLower(r.Level.String()) + ": ")

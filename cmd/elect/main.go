@@ -9,6 +9,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 )
@@ -38,21 +39,30 @@ func (e exit) Error() string {
 func (e exit) Unwrap() error { return e.err }
 
 func main() {
-	if status, ok := playRole(os.Args[1:]); ok {
-		os.Exit(status)
+	stderr := newSpool(os.Stderr)
+	s := &settings{stderr: stderr}
+	perform, ok := role(os.Args[1:])
+	if !ok {
+		perform = newRoot(s).Execute
 	}
-	os.Exit(report(newRoot().Execute()))
+	status := s.report(perform())
+	stderr.close()
+	os.Exit(status)
 }
 
 // report says what went wrong, in one line, and returns the exit status.
-func report(err error) int {
+func (s *settings) report(err error) int {
 	if err == nil {
 		return 0
 	}
 	e := exit{status: statusFailure, err: err}
 	_ = errors.As(err, &e)
-	if e.err != nil {
-		fmt.Fprintln(os.Stderr, "elect: "+oneLine(e.err))
+	switch {
+	case e.err == nil:
+	case s.format == asJSON:
+		slog.New(newJSONHandler(s.stderr, slog.LevelError)).Error(oneLine(e.err))
+	default:
+		fmt.Fprintln(s.stderr, "elect: "+oneLine(e.err))
 	}
 	return e.status
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// states decodes JSON lines, and wants exactly the documented fields in them.
+// states decodes JSON lines, and wants exactly the documented fields in them. Status
+// adds since when somebody leads.
 func states(t *testing.T, text string) []state {
 	t.Helper()
 	all := []state{}
@@ -27,7 +28,9 @@ func states(t *testing.T, text string) []state {
 		require.NoError(t, json.Unmarshal([]byte(line), &fields), line)
 		names := []string{}
 		for name := range fields {
-			names = append(names, name)
+			if name != "since" {
+				names = append(names, name)
+			}
 		}
 		require.ElementsMatch(t, []string{"time", "name", "id", "value", "token", "state"}, names)
 		var s state
@@ -84,7 +87,7 @@ func TestWatchInTextIsOneLineAChange(t *testing.T) {
 }
 
 func TestStatusSaysWhoLeadsAndWhetherAllAreLed(t *testing.T) {
-	p := newPlace(t)
+	p, begun := newPlace(t), time.Now().Truncate(time.Millisecond)
 	p.run(stay, "--id", "me", "--value", "here")
 	p.pid("child")
 	require.NoError(t, os.WriteFile(filepath.Join(strings.TrimPrefix(p.store, "file://"), "safes", "foreign"), []byte("theirs"), 0o600))
@@ -94,15 +97,18 @@ func TestStatusSaysWhoLeadsAndWhetherAllAreLed(t *testing.T) {
 	require.Zero(t, status)
 	found := states(t, stdout)
 	require.Len(t, found, 2)
+	require.NotNil(t, found[0].Since)
+	require.WithinRange(t, *found[0].Since, begun, time.Now())
+	require.Nil(t, found[1].Since, "who knows?")
 	require.Equal(t, []any{"job", "leader", "me", "here", rec.Token}, []any{found[0].Name, found[0].State, found[0].ID, found[0].Value, found[0].Token})
 	require.Equal(t, []any{"foreign", "foreign", ""}, []any{found[1].Name, found[1].State, found[1].ID})
 
 	status, stdout, _ = finish(t, "status", "--store", p.store, "job", "other")
 	require.Equal(t, 1, status)
-	require.Equal(t, fmt.Sprintf(""+
-		"NAME   STATE   LEADER  TOKEN             VALUE\n"+
-		"job    leader  me      %d  here\n"+
-		"other  vacant  -       -                 -\n", rec.Token), stdout)
+	require.Regexp(t, fmt.Sprintf("^"+
+		"NAME   STATE   LEADER  TOKEN             VALUE  AGE\n"+
+		"job    leader  me      %d  here   \\d+m?\\d*s\n"+
+		"other  vacant  -       -                 -      -\n$", rec.Token), stdout)
 }
 
 func TestDoctorFindsAFileStoreFit(t *testing.T) {

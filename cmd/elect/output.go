@@ -25,11 +25,14 @@ type state struct {
 	Waiting *int   `json:"waiting,omitempty"` // how many stand in its line
 	Hidden  string `json:"hidden,omitempty"`  // another lock, which the URL does not see
 
-	// What it knows where there is a succession.
-	Rank  *int       `json:"rank,omitempty"`
+	Hold *hold `json:"hold,omitempty"` // what keeps it closed beyond a term
+
 	Since *time.Time `json:"since,omitempty"` // by the leader's wall clock
-	Heir  *heir      `json:"heir,omitempty"`
-	Heirs []string   `json:"heirs,omitempty"` // whom the leader wants after it, in order
+
+	// What it knows where there is a succession.
+	Rank  *int     `json:"rank,omitempty"`
+	Heir  *heir    `json:"heir,omitempty"`
+	Heirs []string `json:"heirs,omitempty"` // whom the leader wants after it, in order
 }
 
 // An heir is who is next.

@@ -49,10 +49,10 @@ func TestElectWorksAmongMembersThatShareNoStore(t *testing.T) {
 		require.Eventually(t, func() bool {
 			status, out, _ := finish(t, "status", "--store", client, "job")
 			fields := strings.Fields(out)
-			if status != 0 || len(fields) < 9 {
+			if status != 0 || len(fields) < 10 {
 				return false
 			}
-			id, token = fields[7], fields[8]
+			id, token = fields[8], fields[9] // below LEADER and TOKEN
 			return true
 		}, time.Minute, 50*time.Millisecond)
 		return id, token

@@ -18,15 +18,19 @@ import (
 	"github.com/electkv/election/kv"
 )
 
+// moment is how long a request that was heeded waits for the next leader, who is
+// mostly there before it is over.
+const moment = 3 * time.Second
+
 const resignLong = `Ask the leader of the election NAME to step down.
 
 Its work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL after
 --grace. Then the lease is handed over to the heir, where there is a succession, or
-freed for whoever comes first, which may be the same candidate again. Elect prints
-who leads then, if anybody does.
+freed for the candidate that comes first, which may be the same one again. Elect
+prints who leads next, or after 3 s that nobody does.
 
-Leaders that elect run made heed this; others, if they were given Options.Requests
-or a Succession.
+Leaders under elect run heed this; those of other programs, if they were given
+Options.Requests or a Succession.
 
 Exit status: 0 if the leader has stepped down; 1 if there is none that could be
 asked: nobody leads, or a foreign lock holds NAME; 125 if elect failed, or the
@@ -34,10 +38,10 @@ leader gave no answer, or its work did not stop in time.`
 
 const transferLong = `Ask the leader of the election NAME to hand over to the candidate --to.
 
-That one must stand in the election, and there must be a succession: elect run
+The candidate must stand in the election, and there must be a succession: elect run
 --succession. If it is not the heir, the leader makes it the heir first. Then the
 leader's work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL after
---grace. When the candidate leads, elect prints so. If it leads already, nothing is
+--grace. Elect prints it when the candidate leads. If it leads already, nothing is
 done. By rank it gives way again to a higher one, after --stability.
 
 Exit status: 0 if the candidate leads; 1 if nobody leads, a foreign lock holds NAME,
@@ -139,7 +143,7 @@ func (r *request) make(cmd *cobra.Command, name string, ask func(context.Context
 	if err := ask(bounded, store.KV, name); err != nil {
 		return explain(ctx, store, name, err)
 	}
-	return r.show(ctx, store, name, cmd.OutOrStdout(), cmd.ErrOrStderr())
+	return r.show(bounded, store, name, cmd.OutOrStdout(), cmd.ErrOrStderr())
 }
 
 // explain adds to an error what helps to get on, and which exit status it means.
@@ -147,6 +151,8 @@ func explain(ctx context.Context, store *storeurl.Store, name string, err error)
 	switch {
 	case errors.Is(err, election.ErrNoLeader):
 		return exit{statusNo, fmt.Errorf("nobody leads %s: there is nobody to ask", printable(name))}
+	case errors.Is(err, election.ErrNoSuccession):
+		return fmt.Errorf("the leader of %s stands without a succession, so it hands over to nobody in particular: give elect run the same --succession for every candidate", printable(name))
 	case errors.Is(err, election.ErrHeld):
 		return exit{statusNo, fmt.Errorf("%w; elect doctor %s tells what it looks like", err, printable(name))}
 	case !errors.Is(err, election.ErrNoHeir):
@@ -165,11 +171,8 @@ func explain(ctx context.Context, store *storeurl.Store, name string, err error)
 // show prints who leads. What was asked for has come about: that it cannot be told
 // who leads now is said, and no failure.
 func (r *request) show(ctx context.Context, store *storeurl.Store, name string, out, log io.Writer) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
-	defer cancel()
-	leader, err := election.Current(ctx, store.KV, name)
-	vacant := errors.Is(err, election.ErrNoLeader)
-	if err != nil && !vacant {
+	leader, vacant, err := next(ctx, store.KV, name)
+	if err != nil {
 		fmt.Fprintf(log, "elect: it is done, but it cannot be told who leads now: %s\n", oneLine(err))
 		return nil
 	}
@@ -179,4 +182,21 @@ func (r *request) show(ctx context.Context, store *storeurl.Store, name string, 
 	}
 	_, err = fmt.Fprintf(out, "%s: %s\n", printable(name), describe(s))
 	return err
+}
+
+// next returns who leads as soon as somebody does, or after a moment that nobody does.
+func next(ctx context.Context, store kv.Store, name string) (leader election.Leader, vacant bool, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, moment, fmt.Errorf("no answer within %v", moment))
+	defer cancel()
+	for leader, err = range election.Watch(ctx, store, name) {
+		switch {
+		case err == nil:
+			return leader, false, nil
+		case errors.Is(err, election.ErrNoLeader):
+			vacant = true
+		case vacant && ctx.Err() != nil:
+			return election.Leader{}, true, nil
+		}
+	}
+	return leader, vacant, err
 }

@@ -27,19 +27,19 @@ func processCommands(s *settings) []*cobra.Command {
 	return []*cobra.Command{newRun(s), newDemo(s)}
 }
 
-// playRole does what this program was started again for by itself, and reports
-// false if it was not.
-func playRole(args []string) (status int, ok bool) {
+// role returns what this program was started again for by itself, and false if it
+// was not.
+func role(args []string) (perform func() error, ok bool) {
 	if len(args) == 0 {
-		return 0, false
+		return nil, false
 	}
 	switch args[0] {
 	case guard.Role:
-		return report(guard.Main()), true
+		return func() error { return guard.Main(args[1:]) }, true
 	case candidateRole:
-		return report(candidate(args[1:])), true
+		return func() error { return candidate(args[1:]) }, true
 	}
-	return 0, false
+	return nil, false
 }
 
 // candidate is one of the demo's three: elect __candidate NAME PART, with the URL of

@@ -8,4 +8,4 @@ import "github.com/spf13/cobra"
 // system: signals, process groups, and who inherits what.
 func processCommands(*settings) []*cobra.Command { return nil }
 
-func playRole([]string) (status int, ok bool) { return 0, false }
+func role([]string) (perform func() error, ok bool) { return nil, false }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -22,8 +23,10 @@ const probeTime = 5 * time.Second
 
 // settings are the flags that all commands share.
 type settings struct {
+	stderr  *spool
 	store   string
 	level   string
+	format  format // of the log
 	verbose bool
 }
 
@@ -44,8 +47,12 @@ Stores (--store, or ELECT_STORE):
   mem:                                         this process only
 
 Without --store the store is a directory for this user's processes: "elect" in
-$XDG_RUNTIME_DIR or /run/user/UID, else elect-UID in $TMPDIR or /tmp. Those who
-may differ in these, as cron and a login may, name one: --store file:///directory.
+$XDG_STATE_HOME, else in .local/state of the home directory, the same for a login,
+cron and a service. elect run names it in its first line. If XDG_STATE_HOME is set
+for some of them only, name a directory: --store file:///directory.
+
+Directories for file: and sqlite: have to be on a file system that is known to be
+local. filesystem=any insists on another: where one kernel alone mounts it.
 
 Parameters for TLS: cacert, cert, key, servername, insecure-skip-verify. For
 consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
@@ -81,16 +88,18 @@ only, layout=key is the default; etcd://host//locks has the prefix "/locks/", an
 suffix=/ is for locks whose own name ended with a slash. All candidates of an
 election need the same.
 
-Credentials stand before an @ in the URL (user:password@, for consul token@) or,
-unseen by others on the host, in the environment, as for the stores' own tools:
-ETCDCTL_USER, _PASSWORD, _CACERT, _CERT, _KEY, _ENDPOINTS; CONSUL_HTTP_TOKEN,
-_ADDR, CONSUL_CACERT and so on; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH; PGPASSWORD,
-PGPASSFILE, PGSSLMODE and all of libpq's; MYSQL_PWD.
+Credentials stand before an @ in the URL (user:password@, for consul token@). On a
+command line everybody on the host can read them (ps): run, watch and demo warn of
+that. Put the URL into ELECT_STORE instead, or the credentials where the store's own
+tools look for them: ETCDCTL_USER, _PASSWORD, _CACERT, _CERT, _KEY, _ENDPOINTS;
+CONSUL_HTTP_TOKEN, _TOKEN_FILE, _ADDR, CONSUL_CACERT and so on; REDISCLI_AUTH,
+REDISCLI_SENTINEL_AUTH; PGPASSWORD, PGPASSFILE, PGSSLMODE and all of libpq's;
+MYSQL_PWD. What elect run starts does not inherit the secrets among them: see
+elect help run, --pass-store.
 
 Exit status: 125 if elect itself fails; see each command for the others.`
 
-func newRoot() *cobra.Command {
-	s := &settings{}
+func newRoot(s *settings) *cobra.Command {
 	redis.SetLogger(silence{}) // what is wrong comes back as an error as well
 	root := &cobra.Command{
 		Use:           "elect",
@@ -99,27 +108,44 @@ func newRoot() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
 	}
-	root.DisableSuggestions = true // they take more than one line
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&s.store, "store", "", "`URL` of the store; see elect --help (default $ELECT_STORE, else a directory of yours)")
 	flags.StringVar(&s.level, "log-level", "info", "log debug, info, warn or error to standard error")
+	s.format = asText
+	flags.Var(&s.format, "log-format", "log as text or json")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "the same as --log-level debug")
 	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, storeCompletions()...)
 	complete(root, "log-level", cobra.ShellCompDirectiveNoFileComp, "debug", "info", "warn", "error")
+	complete(root, "log-format", cobra.ShellCompDirectiveNoFileComp, string(asText), string(asJSON))
 	root.AddCommand(newWatch(s), newStatus(s), newResign(s), newTransfer(s), newDoctor(s), newVersion())
 	root.AddCommand(processCommands(s)...)
 	return root
 }
 
-// flagError says how a value is written that was not understood.
+// noCommand refuses words that are no command.
+func noCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], root.CommandPath(), meantCommand(root, args[0]))
+}
+
+// flagError says how a value is written that was not understood, and which flag may
+// have been meant.
 func flagError(cmd *cobra.Command, err error) error {
+	if !cmd.HasParent() && cmd.Flags().NArg() > 0 { // the flag may well be that command's
+		return noCommand(cmd, cmd.Flags().Args())
+	}
+	if wrong, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return fmt.Errorf("%w%s", err, meantFlag(cmd, wrong))
+	}
 	if wrong, ok := errors.AsType[*pflag.InvalidValueError](err); ok && wrong.GetFlag().Value.Type() == "duration" {
 		return fmt.Errorf("--%s %q is not a duration, such as 1m30s or 500ms", wrong.GetFlag().Name, wrong.GetValue())
 	}
@@ -157,19 +183,22 @@ func storeCompletions() []string {
 
 // url returns the URL of the store: from the flag, the environment, or the
 // default.
-func (s *settings) url() (string, error) {
+func (s *settings) url(byDefault func(getenv func(string) string) (string, error)) (string, error) {
 	if s.store != "" {
 		return s.store, nil
 	}
-	if env := os.Getenv("ELECT_STORE"); env != "" {
+	if env := os.Getenv(storeurl.Variable); env != "" {
 		return env, nil
 	}
-	return storeurl.Default(os.Getenv)
+	if os.Getenv(storeVariable) == withheld {
+		return "", errors.New("this runs under elect run, which keeps the URL of its store to itself: name a store with --store, or start that elect run with --pass-store")
+	}
+	return byDefault(os.Getenv)
 }
 
 // address checks the URL of the store.
-func (s *settings) address() (*storeurl.Address, error) {
-	url, err := s.url()
+func (s *settings) address(byDefault func(getenv func(string) string) (string, error)) (*storeurl.Address, error) {
+	url, err := s.url(byDefault)
 	if err != nil {
 		return nil, err
 	}
@@ -178,16 +207,23 @@ func (s *settings) address() (*storeurl.Address, error) {
 
 // open checks the URL of the store and opens it.
 func (s *settings) open() (*storeurl.Store, error) {
-	return s.opened((*storeurl.Address).Open)
+	return s.opened(storeurl.Default, (*storeurl.Address).Open)
 }
 
-// join opens the store for a candidate.
-func (s *settings) join(log *slog.Logger) (*storeurl.Store, error) {
-	return s.opened(func(a *storeurl.Address) (*storeurl.Store, error) { return a.Join(log) })
+// observe opens the store for a command that only reads, and says on log where there is
+// nothing to read yet.
+func (s *settings) observe(log io.Writer) (*storeurl.Store, error) {
+	store, err := s.opened(storeurl.DefaultToRead, (*storeurl.Address).Observe)
+	if err == nil {
+		if absent := store.Absent(); absent != "" {
+			fmt.Fprintf(log, "elect: %s\n", absent)
+		}
+	}
+	return store, err
 }
 
-func (s *settings) opened(how func(*storeurl.Address) (*storeurl.Store, error)) (*storeurl.Store, error) {
-	address, err := s.address()
+func (s *settings) opened(byDefault func(func(string) string) (string, error), how func(*storeurl.Address) (*storeurl.Store, error)) (*storeurl.Store, error) {
+	address, err := s.address(byDefault)
 	if err != nil {
 		return nil, err
 	}
@@ -198,14 +234,30 @@ func (s *settings) opened(how func(*storeurl.Address) (*storeurl.Store, error)) 
 	return store, nil
 }
 
+// named reports whether the user has said which store to use.
+func (s *settings) named() bool { return s.store != "" || os.Getenv(storeurl.Variable) != "" }
+
+// former returns where the default store was before, if others may still be there, and
+// this command is in the default store.
+func (s *settings) former() string {
+	if s.named() {
+		return ""
+	}
+	return storeurl.FormerDefault(os.Getenv)
+}
+
 // probe reads a safe once, so that a store that cannot be used is known before
 // anybody waits for it. Candidates that are the store themselves have to wait for
 // each other.
 func probe(ctx context.Context, store *storeurl.Store, name string) error {
+	return probeWithin(ctx, probeTime, store, name)
+}
+
+func probeWithin(ctx context.Context, limit time.Duration, store *storeurl.Store, name string) error {
 	if store.Paxos != nil && !store.Paxos.Status().Client {
 		return nil
 	}
-	bounded, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
+	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit.Round(time.Millisecond)))
 	defer cancel()
 	err := store.Check(bounded)
 	if err == nil {
@@ -217,7 +269,7 @@ func probe(ctx context.Context, store *storeurl.Store, name string) error {
 	case late != nil && !errors.Is(err, late): // some clients only say that time is up
 		err = fmt.Errorf("%w: %w", late, err)
 	}
-	if hint := store.Hint(ctx); ctx.Err() == nil && bounded.Err() != nil && hint != "" {
+	if hint := store.Hint(ctx, bounded.Err() != nil); ctx.Err() == nil && hint != "" {
 		err = fmt.Errorf("%w; %s", err, hint)
 	}
 	return fmt.Errorf("store %v cannot be used: %w", store.Address, err)
@@ -237,5 +289,9 @@ func (s *settings) logger() (*slog.Logger, error) {
 	if s.verbose {
 		level = slog.LevelDebug
 	}
-	return slog.New(newLineHandler(os.Stderr, level)), nil
+	if s.format == asJSON {
+		s.stderr.speakJSON()
+		return slog.New(newJSONHandler(s.stderr, level)), nil
+	}
+	return slog.New(newLineHandler(s.stderr, level)), nil
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"time"
@@ -16,35 +17,70 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/guard"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
 )
 
 const runLong = `Run COMMAND while leading the election NAME.
 
 Elect waits until it is elected, runs COMMAND, and keeps the lease as long as it
-runs. When leadership ends, COMMAND and all processes that came of it get
-SIGTERM, and SIGKILL after --grace. Grace counts back from the moment when the
-store may let another one lead, so everything is dead before, even if elect
-itself is killed or stopped. (Linux: all descendants, also daemons. Elsewhere:
-the process group.) Then elect campaigns again, unless --once is given.
+runs. When leadership ends, COMMAND and all its descendants get SIGTERM, and
+SIGKILL after --grace. Grace counts back from the moment when the store may let
+another candidate lead, so everything is dead before then, even if elect itself is
+killed or stopped. (Linux: all descendants, also daemons. Elsewhere: the process
+group.) Then elect campaigns again, unless --once is given.
 
 When COMMAND ends by itself, elect stops what it left behind, frees the lease and
 exits with its status.
 
+What a daemon starts for COMMAND (docker run, systemd-run, at, a job in a cluster)
+does not come of COMMAND, and runs on when COMMAND is dead. --on-lost names a shell
+command that stops it. It runs when COMMAND is stopped, is killed or fails, not when
+it ends with status 0 by itself; it has COMMAND's environment and the same --grace,
+counted from the same moment, and is killed after it. It also runs if elect is killed,
+but not if elect and its guard process, or the host, die at once: what must never run
+twice has to check ELECTION_TOKEN.
+
 COMMAND finds in its environment ELECTION_NAME, ELECTION_ID, ELECTION_TOKEN (a
 number that grows from leader to leader: hand it to whatever must refuse an old
-one) and ELECTION_TTL.
+one) and ELECTION_TTL. It does not find the store's secrets there: ELECT_STORE and,
+of the store in use, ETCDCTL_USER, ETCDCTL_PASSWORD; CONSUL_HTTP_TOKEN,
+CONSUL_HTTP_AUTH; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH; PGPASSWORD, PGSSLPASSWORD;
+MYSQL_PWD. With --pass-store it does; an elect in COMMAND that uses the same store
+needs that, and so does a pg_dump with the same password. Variables that name files
+stay.
 
-Succession: with --succession one of the candidates that wait is the heir. It is
+A store that is down when elect starts is waited for, as in any later outage; the
+log says what is the matter. --wait 0 gives up at once, --wait 1m after a minute.
+What waiting cannot change ends elect at once: a malformed URL, credentials that
+the server refuses, a database that it does not have, a TTL that it does not grant.
+
+Without --ttl, the TTL is 15 s, or longer if --grace needs that, or the nearest to
+it that the store takes. Without --grace, the grace is a third of the TTL, but at
+most 5 s. Values that you give are used as they are, or refused if they do not fit.
+
+Succession: with --succession one of the waiting candidates is the heir. It is
 next, and a leader whose term ends in good order hands over to it in one write, when
-COMMAND and all that came of it are dead. Who is heir?
-  first  who came first
+COMMAND and all its descendants are dead. The heir is:
+  first  the candidate that came first
   rank   the highest --rank; a leader gives way to a higher one that has been heir
          for --stability
-  ring   who follows the leader in the order of ids; with --max-term the leadership
-         goes round
-  line   the first of the leader's --heirs who is there, then who came first
+  ring   the candidate after the leader in the order of ids; with --max-term the
+         leadership goes round
+  line   the first of the leader's --heirs that is there, else as with first
 Give all candidates of an election the same. elect resign asks the leader to step
 down, with or without a succession; elect transfer asks it to hand over to another.
+
+Once per tick: cron and timers start the same job on every host, and plain elect run
+does it once per host, one after the other.
+  --try     does not wait: if another candidate leads, elect exits with status 75
+            and COMMAND is not run. If leadership is lost, elect exits.
+  --hold D  keeps the election closed to everybody for at least D after COMMAND began,
+            also if COMMAND was quicker, and if elect or its host is gone. Whoever
+            comes meanwhile waits, or exits with --try. Choose D longer than the
+            clocks of the hosts differ, and shorter than the time between two ticks;
+            with Consul, shorter than half of that. A candidate without --hold is not
+            kept out.
+docs/cron.md has more.
 
 Signals: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT and
 SIGWINCH are passed on to COMMAND's process group. After SIGINT or SIGTERM elect
@@ -58,13 +94,16 @@ foreground: it can read, and Ctrl-C goes to it alone. It cannot be suspended.
 Exit status:
   COMMAND's own, or 128 + the number of the signal that killed it
   128 + n  signal n ended the wait
-  125      elect failed, or, with --once, leadership was lost, not given up
+  75       with --try: another candidate leads, or a hold keeps the election closed
+  125      elect failed, or, with --once or --try, leadership was lost, not given up
   126      COMMAND cannot be executed
   127      COMMAND was not found`
 
-const runExample = `  elect run nightly -- ./report.sh --all
+const runExample = `  elect run --try --hold 50m nightly -- ./report.sh --all
+  elect run billing -- ./billing-daemon
   elect run --store etcd://localhost:2379/jobs --ttl 10s --grace 2s nightly -- ./report.sh
-  elect run --succession rank --rank 10 nightly -- ./report.sh`
+  elect run --succession rank --rank 10 nightly -- ./report.sh
+  elect run --on-lost 'docker rm -f report' nightly -- docker run --rm --name report report`
 
 // runFlags are the flags of elect run.
 type runFlags struct {
@@ -72,7 +111,13 @@ type runFlags struct {
 	successionFlags
 	id, value  string
 	ttl, grace time.Duration
+	wait       time.Duration
 	once       bool
+	onLost     string
+	passStore  bool
+	tick       tickFlags
+
+	given func(flag string) bool // whether the user said it
 }
 
 func newRun(s *settings) *cobra.Command {
@@ -90,13 +135,21 @@ func newRun(s *settings) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
+	f.given = flags.Changed
 	flags.StringVar(&f.id, "id", "", "how others see this candidate (default host name and process id)")
 	flags.StringVar(&f.value, "value", "", "published with the id, e.g. an address")
-	flags.DurationVar(&f.ttl, "ttl", 15*time.Second, "how long a leader that died keeps others out")
-	flags.DurationVar(&f.grace, "grace", 5*time.Second, "from SIGTERM to SIGKILL when leadership ends")
+	flags.DurationVar(&f.ttl, "ttl", usualTTL, "how long a leader that died keeps others out")
+	flags.DurationVar(&f.grace, "grace", usualGrace, "from SIGTERM to SIGKILL when leadership ends")
+	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for a store that cannot be used at the start; 0: give up at once")
+	flags.BoolVar(&f.passStore, "pass-store", false, "leave the store's URL and credentials in COMMAND's environment")
+	said(flags, "ttl", usualTTLText+" and --grace")
+	said(flags, "grace", "a third of the TTL, at most 5s")
+	said(flags, "wait", "as long as it takes; with --try, 0")
 	flags.BoolVar(&f.once, "once", false, "exit at the end of a term instead of campaigning again")
 	f.add(cmd)
-	for _, name := range []string{"id", "value", "ttl", "grace"} {
+	f.tick.add(cmd)
+	flags.StringVar(&f.onLost, "on-lost", "", "shell `command` for what COMMAND started elsewhere, run when COMMAND is stopped or fails")
+	for _, name := range []string{"id", "value", "ttl", "grace", "wait", "on-lost"} {
 		complete(cmd, name, cobra.ShellCompDirectiveNoFileComp)
 	}
 	cmd.SetFlagErrorFunc(runFlagError)
@@ -105,10 +158,11 @@ func newRun(s *settings) *cobra.Command {
 
 // runFlagError tells those who forgot the -- where flags of COMMAND belong.
 func runFlagError(cmd *cobra.Command, err error) error {
-	if _, unknown := errors.AsType[*pflag.NotExistError](err); unknown {
+	_, unknown := errors.AsType[*pflag.NotExistError](err)
+	if err = flagError(cmd, err); unknown {
 		return fmt.Errorf("%w; flags of COMMAND come after --", err)
 	}
-	return flagError(cmd, err)
+	return err
 }
 
 func runArgs(cmd *cobra.Command, args []string) error {
@@ -135,77 +189,109 @@ func (f *runFlags) run(name string, command []string) error {
 	if err != nil {
 		return err
 	}
-	margin, err := f.margin()
+	if err := f.checkSigns(); err != nil {
+		return err
+	}
+	if f.onLost != "" && f.given("grace") && f.grace == 0 {
+		return errors.New("--on-lost has the time that --grace gives, and --grace 0 gives none: use a grace in which it can end")
+	}
+	if f.onLost != "" {
+		if _, err := find(guard.Shell); err != nil {
+			return err
+		}
+	}
+	parent, err := guard.Adopt()
 	if err != nil {
 		return err
 	}
+	defer parent.Close()
 	f.trim()
-	if err := f.check(f.ttl); err != nil {
-		return err
-	}
 	if f.id == "" {
 		f.id = defaultID()
 	}
-	store, err := f.join(log)
+	address, err := f.address(storeurl.Default)
 	if err != nil {
 		return err
 	}
+	f.warn(address, log)
+	r := newRunner(f, name, log)
+	f.tick.set(r)
+	stop := r.listen()
+	defer stop()
+	p := f.patience(address, log)
+	store, err := p.open(r.ctx)
+	if err != nil {
+		return r.verdict(err)
+	}
 	defer store.Close()
+	if r.candidate, err = f.candidate(store, name, log); err != nil {
+		return err
+	}
+	r.parent, r.store, r.ttl = parent, store, f.ttl
+	r.spec = guard.Spec{Path: path, Args: command, Grace: f.grace, Patience: reserve(f.ttl) / 2, OnLost: f.onLost}
+	if err := p.reach(r.ctx, store, name); err != nil {
+		return r.verdict(err)
+	}
+	return r.run()
+}
+
+// candidate settles the durations that are left open by what the store takes, and
+// returns the candidate.
+func (f *runFlags) candidate(store *storeurl.Store, name string, log *slog.Logger) (*election.Candidate, error) {
+	margin, err := f.settle(taken(store.KV))
+	if err != nil {
+		return nil, err
+	}
+	if err := f.check(f.ttl); err != nil {
+		return nil, err
+	}
 	if store.Address.Kind == "mem" {
 		log.Warn("no other process sees this store: COMMAND runs wherever it is started", "store", store.Address)
 	}
 	options := election.Options{ID: f.id, Value: f.value, TTL: f.ttl, Margin: margin, Logger: log, Requests: true}
 	f.fill(&options)
-	candidate, err := election.New(store.KV, name, &options)
-	if err != nil {
-		return err
+	if err := f.tick.check(store); err != nil {
+		return nil, err
 	}
-	if err := guard.Adopt(); err != nil {
-		return err
-	}
-	r := newRunner(f, name, candidate, store, log)
-	r.spec = guard.Spec{Path: path, Args: command, Grace: f.grace}
-	return r.run()
+	f.tick.fill(&options)
+	return election.New(store.KV, name, &options)
 }
 
-// margin returns how long before the store may let another in the term ends:
-// COMMAND gets its grace, and the kernel and the clocks what they need.
-func (f *runFlags) margin() (time.Duration, error) {
+// checkSigns refuses durations that mean nothing.
+func (f *runFlags) checkSigns() error {
 	switch {
 	case f.ttl <= 0:
-		return 0, fmt.Errorf("--ttl %v is not positive", f.ttl)
+		return fmt.Errorf("--ttl %v is not positive", f.ttl)
 	case f.grace < 0:
-		return 0, fmt.Errorf("--grace %v is negative", f.grace)
+		return fmt.Errorf("--grace %v is negative", f.grace)
+	case f.wait < 0:
+		return fmt.Errorf("--wait %v is negative: leave it out to wait for as long as it takes", f.wait)
 	}
-	if spare := spare(f.ttl); f.grace > spare {
-		hint := fmt.Sprintf("use --ttl %v or more", ttlFor(f.grace))
-		if spare >= 0 {
-			hint = fmt.Sprintf("use --grace %v or less, or --ttl %v or more", spare.Truncate(10*time.Millisecond), ttlFor(f.grace))
-		}
-		return 0, fmt.Errorf("--grace %v does not fit --ttl %v: COMMAND must be dead before another can lead; %s", f.grace, f.ttl, hint)
+	return nil
+}
+
+// settle chooses the TTL and the grace if no flag does: values that fit each other,
+// and the store. It returns how long before the store may let another lead the term
+// ends: COMMAND gets its grace, and the kernel and the clocks what they need.
+func (f *runFlags) settle(takes func(time.Duration) bool) (margin time.Duration, err error) {
+	if !f.given("grace") {
+		f.grace = 0
+	}
+	if !f.given("ttl") {
+		f.ttl = nearestTTL(max(usualTTL, ttlFor(f.grace)), takes)
+	}
+	if !f.given("grace") {
+		f.grace = graceFor(f.ttl)
+	}
+	spare, fits := spare(f.ttl), leastTTL(ttlFor(f.grace), takes)
+	switch {
+	case spare < 0:
+		return 0, fmt.Errorf("--ttl %v is too short: COMMAND must be dead before another can lead; use --ttl %v or more", f.ttl, fits)
+	case f.grace > spare:
+		return 0, fmt.Errorf("--grace %v does not fit --ttl %v: COMMAND must be dead before another can lead; use --grace %v or less, or --ttl %v or more",
+			f.grace, f.ttl, spare.Truncate(10*time.Millisecond), fits)
 	}
 	return f.grace + reserve(f.ttl), nil
-}
-
-// reserve is what it takes from SIGKILL to the last process gone, and what
-// clocks of different rates take.
-func reserve(ttl time.Duration) time.Duration {
-	return max(ttl/10, ttl/50+200*time.Millisecond)
-}
-
-// spare is the longest grace that a TTL has room for: at least a third of it
-// must be left to lead.
-func spare(ttl time.Duration) time.Duration {
-	return ttl - ttl/3 - reserve(ttl)
-}
-
-// ttlFor returns the shortest TTL, in tenths of a second, with room for a grace.
-func ttlFor(grace time.Duration) time.Duration {
-	ttl := (grace + grace/2).Truncate(100 * time.Millisecond)
-	for spare(ttl) < grace {
-		ttl += 100 * time.Millisecond
-	}
-	return ttl
 }
 
 // find returns the path of the command, as env(1) would find it.
@@ -242,10 +328,12 @@ func defaultID() string {
 // run campaigns and leads until COMMAND has ended by itself, or a signal or a
 // loss says so.
 func (r *runner) run() error {
-	stop := r.listen()
-	defer stop()
-	if err := probe(r.ctx, r.store, r.name); err != nil {
-		return r.verdict(err)
+	r.log.Info("standing for election", "election", r.name, "store", r.store.Address)
+	if r.former != "" {
+		r.log.Warn("the default store has moved: candidates of earlier versions do not meet this one", "former", r.former)
+	}
+	if r.try {
+		return r.verdict(r.attempt())
 	}
 	for {
 		err := r.candidate.Run(r.ctx, r.lead)

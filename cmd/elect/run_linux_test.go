@@ -59,7 +59,14 @@ func TestRunKillsDescendantsThatLeftTheGroup(t *testing.T) {
 // guardOf returns the process id of elect's only child.
 func guardOf(t *testing.T, e *proc) int {
 	t.Helper()
-	pid := strconv.Itoa(e.Process.Pid)
+	children := childrenOf(t, e.Process.Pid)
+	require.Len(t, children, 1)
+	return children[0]
+}
+
+// childrenOf returns the processes whose parent is pid, zombies too.
+func childrenOf(t *testing.T, pid int) []int {
+	t.Helper()
 	children := []int{}
 	entries, err := os.ReadDir("/proc")
 	require.NoError(t, err)
@@ -69,14 +76,13 @@ func guardOf(t *testing.T, e *proc) int {
 			continue
 		}
 		fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-		if fields[1] == pid {
+		if fields[1] == strconv.Itoa(pid) {
 			child, err := strconv.Atoi(entry.Name())
 			require.NoError(t, err)
 			children = append(children, child)
 		}
 	}
-	require.Len(t, children, 1)
-	return children[0]
+	return children
 }
 
 func TestRunsCommandDiesSoonAfterElectDoesNotOnlyAtTheEndOfTheLease(t *testing.T) {
@@ -95,6 +101,22 @@ func TestRunsCommandDiesWithItsGuardEvenIfElectCannotHelp(t *testing.T) {
 	e.send(t, syscall.SIGSTOP)
 	require.NoError(t, syscall.Kill(guard, syscall.SIGKILL))
 	eventually(t, "the command dies", func() bool { return !alive(child) })
+}
+
+// As after docker pause, or when the host slept.
+func TestRunCampaignsAgainWhenAllWereFrozenBeyondTheTermAndTheGrace(t *testing.T) {
+	p := newPlace(t)
+	e := p.run(stay, "--ttl", "2s", "--grace", "200ms")
+	child, guard := p.pid("child"), guardOf(t, e)
+	for _, pid := range []int{e.Process.Pid, guard, child} {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	}
+	time.Sleep(4 * time.Second) // the term, the grace, and the patience with the guard
+	e.send(t, syscall.SIGCONT)
+	require.NotEqual(t, child, p.pidAfter("child", child), "elect leads again")
+	require.False(t, alive(child), "two commands at once")
+	e.send(t, syscall.SIGTERM)
+	e.status(t)
 }
 
 // tally appends the token and a clock to one log, for as long as it lives, and

@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -38,9 +40,14 @@ type runner struct {
 	id        string
 	ttl       time.Duration
 	once      bool
+	pass      bool // the store's secrets to COMMAND
+	named     bool // the store is not the default
+	try       bool
 	candidate *election.Candidate
 	store     *storeurl.Store
+	parent    *guard.Parent
 	spec      guard.Spec
+	former    string // where the default store was before
 	log       *slog.Logger
 
 	ctx    context.Context // ends with an exit, or errDone, as its cause
@@ -52,8 +59,8 @@ type runner struct {
 	told  bool         // by SIGINT or SIGTERM to end
 }
 
-func newRunner(f *runFlags, name string, candidate *election.Candidate, store *storeurl.Store, log *slog.Logger) *runner {
-	r := &runner{name: name, id: f.id, ttl: f.ttl, once: f.once, candidate: candidate, store: store, log: log}
+func newRunner(f *runFlags, name string, log *slog.Logger) *runner {
+	r := &runner{name: name, id: f.id, once: f.once, pass: f.passStore, named: f.named(), former: f.former(), log: log}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	return r
 }
@@ -62,6 +69,7 @@ func newRunner(f *runFlags, name string, candidate *election.Candidate, store *s
 func (r *runner) listen() (stop func()) {
 	caught := make(chan os.Signal, 16)
 	guard.Catch(caught)
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // or a log that nobody reads any more would end elect
 	done := make(chan struct{})
 	var listening sync.WaitGroup
 	listening.Go(func() {
@@ -127,7 +135,7 @@ func (r *runner) lead(_ context.Context, term *election.Term) error {
 		r.finish(exit{statusFailure, err})
 		return nil
 	}
-	w.guard, w.patience = g, spec.Grace+reserve(r.ttl)/2
+	w.guard = g
 	if !r.attend(g) {
 		g.Stop()
 	}
@@ -138,7 +146,18 @@ func (r *runner) lead(_ context.Context, term *election.Term) error {
 			r.log.Warn("cannot get back to the foreground of the terminal", "error", err)
 		}
 	}
-	return r.review(g.End(), w.lost)
+	end := g.End()
+	switch end.OnLost {
+	case "":
+	case guard.Fine:
+		r.log.Info("the command of --on-lost has ended", "how", end.OnLost)
+	default:
+		r.log.Warn("the command of --on-lost has failed: what COMMAND started elsewhere may run on", "how", end.OnLost)
+	}
+	if end.Err != nil && w.lost == nil {
+		w.lost = term.Err() // all were frozen, and the guard was killed as overdue before the watchman looked
+	}
+	return r.review(end, w.lost)
 }
 
 // start starts the guard, and gives it the files that keep the record alive: if
@@ -150,12 +169,20 @@ func (r *runner) start(spec guard.Spec) (*guard.Guard, error) {
 			f.Close()
 		}
 	}()
-	return guard.Start(spec, holds...)
+	return r.parent.Start(spec, holds...)
 }
 
-// environ is COMMAND's environment.
+// environ is COMMAND's environment. What it says of another election, which elect
+// runs under or somebody exported, is replaced: a variable that is there twice has the
+// value that its reader likes.
 func (r *runner) environ(term *election.Term) []string {
-	return append(os.Environ(),
+	env := os.Environ()
+	if r.pass {
+		env = without(env, []string{storeVariable})
+	} else {
+		env = withoutSecrets(env, r.store.Address, r.named)
+	}
+	return replaced(env,
 		"ELECTION_NAME="+r.name,
 		"ELECTION_ID="+r.id,
 		"ELECTION_TOKEN="+strconv.FormatUint(term.Token(), 10),
@@ -163,18 +190,32 @@ func (r *runner) environ(term *election.Term) []string {
 	)
 }
 
+// replaced returns an environment with our variables in the place of others of their
+// names.
+func replaced(env []string, ours ...string) []string {
+	return append(slices.DeleteFunc(env, func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.ContainsFunc(ours, func(own string) bool { return strings.HasPrefix(own, name+"=") })
+	}), ours...)
+}
+
 // review says what follows from COMMAND's end.
 func (r *runner) review(end guard.End, lost error) error {
 	switch told := r.isTold(); {
 	case end.Err != nil && !end.Started:
 		r.finish(exit{statusNotExec, fmt.Errorf("%s: cannot be executed: %w", r.spec.Path, end.Err)})
-	case errors.Is(lost, election.ErrResigned) && r.once && !told:
+	case errors.Is(lost, election.ErrResigned) && r.once && !told && end.Started && end.Err == nil:
 		r.log.Info("COMMAND was stopped: the term was given up", "status", statusOf(end.Status))
 		r.finish(exit{status: statusOf(end.Status)})
 	case lost != nil && r.once && !told:
 		r.finish(exit{statusFailure, fmt.Errorf("%w; COMMAND was stopped", lost)})
+	case end.Err != nil && lost != nil && !told && end.Started:
+		r.log.Warn("COMMAND was killed: the term was over", "error", end.Err)
 	case end.Err != nil:
 		r.finish(exit{statusFailure, end.Err})
+	case !end.Started:
+		r.log.Warn("COMMAND was not started: the term did not go on in time")
+		return errExpired
 	case lost != nil && !told:
 		r.log.Info("COMMAND was stopped", "status", statusOf(end.Status))
 	case end.Expired && !told:
@@ -212,11 +253,10 @@ func statusOf(ws syscall.WaitStatus) int {
 
 // A watchman tells the guard of one term how long to trust.
 type watchman struct {
-	term     *election.Term
-	guard    *guard.Guard
-	clock    *boottime.Converter
-	until    time.Time
-	patience time.Duration // with a guard that was told to stop
+	term  *election.Term
+	guard *guard.Guard
+	clock *boottime.Converter
+	until time.Time
 
 	lost error // why the term ended before COMMAND did
 }
@@ -226,9 +266,6 @@ func (w *watchman) watch() {
 	ended := w.term.Context().Done()
 	tick := time.NewTicker(glance)
 	defer tick.Stop()
-	late := time.NewTimer(time.Hour)
-	late.Stop()
-	defer late.Stop()
 	for {
 		select {
 		case <-w.guard.Done():
@@ -236,15 +273,12 @@ func (w *watchman) watch() {
 		case <-ended:
 			ended = nil // elect was told to end, or the term did
 		case <-tick.C:
-		case <-late.C:
-			w.guard.Kill() // it is frozen; so is what could go wrong slowly
 		}
 		if w.lost != nil {
 			continue
 		}
 		if w.lost = w.term.Err(); w.lost != nil {
 			w.guard.Stop()
-			late.Reset(w.patience)
 			continue
 		}
 		if until := w.term.Until(); !until.Equal(w.until) {

@@ -26,10 +26,14 @@ const statusLong = `Print who leads each election NAME at the moment.
 
 With -o json each line is an object with time, name, id, value, token and state:
 "leader", "vacant" or, for somebody's lock that elect did not write, "foreign".
-Where there is a succession, the leader's age and rank are shown, the heir: who is
-next, and the line: whom the leader wants after it, by its --heirs, there or not. JSON
-has rank, since, heir with id, value, rank and since, and heirs, as far as they are
-known. Ages compare the clocks of two hosts.
+The leader's age compares the clocks of two hosts. Where there is a succession, the
+leader's rank is shown, the heir: who is next, and the line: whom the leader wants
+after it, by its --heirs, there or not. JSON has since, rank, heir with id, value,
+rank and since, and heirs, as far as they are known.
+
+Where a hold keeps the election closed (elect run --hold), NOTE says until about when,
+by the clock of the host that began COMMAND; JSON has hold with id, since and until.
+A leader that is shown beside it may wait for its end.
 
 JSON has lock too, the kind that a foreign lock looks like; waiting, how many stand
 in line, where the store tells; and hidden, another lock of that name which the
@@ -47,7 +51,7 @@ func newStatus(s *settings) *cobra.Command {
 		Args:              someNames,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := s.open()
+			store, err := s.observe(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
@@ -104,20 +108,18 @@ func look(ctx context.Context, store *storeurl.Store, names []string, log io.Wri
 		}
 		s := stateOf(name, leader, vacant)
 		succeed(ctx, store, &s, leader, log)
+		holdOn(ctx, store, &s, log)
 		states = append(states, s)
 	}
 	return states, nil
 }
 
-// succeed adds what is known of the succession. What cannot be found out is said,
-// and no failure.
+// succeed adds since when the leader leads, and what is known of the succession. What
+// cannot be found out is said, and no failure.
 func succeed(ctx context.Context, store *storeurl.Store, s *state, leader election.Leader, log io.Writer) {
-	switch {
-	case !leader.Since.IsZero():
+	if !leader.Since.IsZero() {
 		since := leader.Since.UTC()
-		s.Rank, s.Since = &leader.Rank, &since
-	case s.State == "leader":
-		return // it leads without a succession
+		s.Since = &since
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
@@ -134,6 +136,9 @@ func succeed(ctx context.Context, store *storeurl.Store, s *state, leader electi
 		s.Heir = &heir{ID: next.ID, Value: next.Value, Rank: next.Rank, Since: next.Since.UTC()}
 	case !errors.Is(err, election.ErrNoHeir) && !errors.Is(err, kv.ErrInvalid): // no safe, no heir
 		fmt.Fprintf(log, "elect: %s: cannot tell who is heir: %s\n", printable(s.Name), oneLine(err))
+	}
+	if s.State == "leader" && (leader.Rank != 0 || s.Heir != nil || len(s.Heirs) > 0) { // there is a succession
+		s.Rank = &leader.Rank
 	}
 }
 
@@ -290,6 +295,9 @@ func (h *heir) describe(now time.Time) string {
 // note says what there is to say of a state beyond who leads.
 func note(s state) string {
 	notes := []string{}
+	if closed := s.Hold.describe(); closed != "" {
+		notes = append(notes, closed)
+	}
 	if s.Lock != "" {
 		notes = append(notes, "looks like "+s.Lock)
 	}

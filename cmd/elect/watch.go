@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"reflect"
@@ -43,14 +44,19 @@ func newWatch(s *settings) *cobra.Command {
 		Args:              oneName("watch"),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			store, err := s.open()
+			log, err := s.logger()
+			if err != nil {
+				return err
+			}
+			store, err := s.observe(cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
 			defer store.Close()
+			s.warn(store.Address, log)
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			w := &watch{store: store, name: args[0], show: showState(cmd.OutOrStdout(), out), log: os.Stderr}
+			w := &watch{store: store, name: args[0], show: showState(cmd.OutOrStdout(), out), log: log}
 			return w.run(ctx)
 		},
 	}
@@ -84,7 +90,7 @@ func showState(out io.Writer, f format) func(state) error {
 		return func(s state) error { return jsonLine(out, s) }
 	}
 	return func(s state) error {
-		_, err := fmt.Fprintf(out, "%s  %s  %s\n", s.Time.Local().Format("2006-01-02 15:04:05.000"), printable(s.Name), describe(s))
+		_, err := fmt.Fprintf(out, "%s  %s  %s\n", s.Time.Local().Format(dateAndTime), printable(s.Name), describe(s))
 		return err
 	}
 }
@@ -109,7 +115,7 @@ type watch struct {
 	store *storeurl.Store
 	name  string
 	show  func(state) error
-	log   io.Writer
+	log   *slog.Logger
 
 	last  *state
 	pause time.Duration
@@ -129,7 +135,7 @@ func (w *watch) run(ctx context.Context) error {
 			return err
 		}
 		w.pause = min(max(2*w.pause, leastPause), mostPause)
-		fmt.Fprintf(w.log, "elect: %s; looking again in %v\n", oneLine(err), w.pause)
+		w.log.Warn("looking again in "+w.pause.String(), "error", err)
 		if !sleep(ctx, w.pause) {
 			return nil
 		}
