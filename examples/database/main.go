@@ -17,11 +17,11 @@ import (
 	"syscall"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
-	_ "modernc.org/sqlite"             // the driver "sqlite"
-
 	"github.com/electkv/election"
 	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/backends/sql/pgxdriver"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+	_ "modernc.org/sqlite"             // the driver "sqlite"
 )
 
 func main() {
@@ -51,7 +51,7 @@ func run(ctx context.Context, db *sql.DB, dialect sqlkv.Dialect, every time.Dura
 	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS done (at TIMESTAMP)"); err != nil {
 		return err
 	}
-	store := sqlkv.New(db, dialect, nil)
+	store := sqlkv.New(db, dialect, &sqlkv.Options{Driver: pgxdriver.Driver{}}) // for PostgreSQL to tell of changes
 	candidate, err := election.New(store, "nightly", nil)
 	if err != nil {
 		return err
@@ -64,7 +64,8 @@ func run(ctx context.Context, db *sql.DB, dialect sqlkv.Dialect, every time.Dura
 				return err // another process has its try
 			}
 			// That it is done is written if this term goes on, or not at all.
-			where, args := store.Condition("nightly", term.Record(), 0)
+			name, rec := term.NamedRecord()
+			where, args := store.Condition(name, rec, 0)
 			if _, err := db.ExecContext(ctx, "INSERT INTO done SELECT CURRENT_TIMESTAMP WHERE "+where, args...); err != nil {
 				return err
 			}

@@ -35,11 +35,11 @@ func main() {
 }
 
 func run(ctx context.Context, addr string) error {
-	client, err := clientv3.New(clientv3.Config{
+	client, err := clientv3.New(etcdkv.Quiet(clientv3.Config{
 		Endpoints:            strings.Split(addr, ","),
 		DialKeepAliveTime:    10 * time.Second, // so that a dead connection is noticed
 		DialKeepAliveTimeout: 5 * time.Second,
-	})
+	}))
 	if err != nil {
 		return err
 	}

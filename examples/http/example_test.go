@@ -6,8 +6,17 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	filekv "github.com/electkv/election/backends/file"
 	memkv "github.com/electkv/election/backends/mem"
 )
 
@@ -23,7 +32,7 @@ func Example() {
 
 	ctx, cancel := context.WithCancel(context.Background())
 	go first.campaign(ctx)
-	for first.term.Load() == nil {
+	for !first.leads() {
 		time.Sleep(time.Millisecond)
 	}
 	ask(other.URL)
@@ -33,6 +42,29 @@ func Example() {
 	// served under token 1
 }
 
+func TestTheSafeIsFreeWhenTheLeaderHasStopped(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "http")
+	require.NoError(t, exec.Command("go", "build", "-o", program, ".").Run())
+	store, err := filekv.New(filepath.Join(dir, "store"))
+	require.NoError(t, err)
+	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		leader := exec.Command(program, "-dir", filepath.Join(dir, "store"))
+		require.NoError(t, leader.Start())
+		t.Cleanup(func() { _ = leader.Process.Kill() })
+		require.Eventually(t, func() bool {
+			_, err := election.Current(t.Context(), store, "http")
+			return err == nil
+		}, 30*time.Second, 10*time.Millisecond)
+		require.NoError(t, leader.Process.Signal(sig))
+		require.NoError(t, leader.Wait(), "it stops in good order")
+		_, err = election.Current(t.Context(), store, "http")
+		require.ErrorIs(t, err, election.ErrNoLeader)
+	}
+}
+
+func (s *service) leads() bool { s.mu.RLock(); defer s.mu.RUnlock(); return s.term != nil }
+
 func ask(url string) {
 	resp, err := http.Get(url)
 	if err != nil {
@@ -40,9 +72,7 @@ func ask(url string) {
 		return
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	fmt.Print(string(body))
-	if err != nil {
+	if _, err := io.Copy(os.Stdout, resp.Body); err != nil {
 		fmt.Println(err)
 	}
 }

@@ -1,19 +1,22 @@
 // Example http is a service of which one instance at a time answers; the others
-// send their callers there. Start it a few times, and ask each:
+// send their callers there. Start it a few times, ask each, and stop one:
 //
 //	go run ./examples/http
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
 	"os"
+	"os/signal"
 	"path/filepath"
-	"sync/atomic"
+	"sync"
+	"syscall"
 
 	"github.com/electkv/election"
 	filekv "github.com/electkv/election/backends/file"
@@ -23,50 +26,54 @@ import (
 func main() {
 	dir := flag.String("dir", filepath.Join(os.TempDir(), "election-examples"), "directory that the processes share")
 	flag.Parse()
-	store, err := filekv.New(*dir)
-	if err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	store, err1 := filekv.New(*dir)
+	listener, err2 := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err := errors.Join(err1, err2); err != nil {
 		log.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		log.Fatal(err)
-	}
-	s := &service{store: store, url: "http://" + listener.Addr().String()}
+	s := service{store: store, url: "http://" + listener.Addr().String()}
 	log.Println("ask", s.url)
-	go func() { log.Fatal(s.campaign(context.Background())) }()
-	log.Fatal(http.Serve(listener, s))
+	go func() { log.Fatal(http.Serve(listener, &s)) }()
+	if err := s.campaign(ctx); ctx.Err() == nil { // when it has ended, another one answers
+		log.Fatal(err)
+	}
 }
 
 type service struct {
 	store kv.Store
 	url   string
-	term  atomic.Pointer[election.Term] // nil while it does not lead
+	mu    sync.RWMutex   // read-locked while a request is served
+	term  *election.Term // nil while it does not lead
 }
 
-// campaign publishes the URL whenever it is elected.
-func (s *service) campaign(ctx context.Context) error {
+func (s *service) lead(term *election.Term) { s.mu.Lock(); defer s.mu.Unlock(); s.term = term }
+
+func (s *service) campaign(ctx context.Context) error { // until ctx ends
 	candidate, err := election.New(s.store, "http", &election.Options{Value: s.url})
 	if err != nil {
 		return err
 	}
 	return candidate.Run(ctx, func(ctx context.Context, term *election.Term) error {
-		s.term.Store(term)
-		defer s.term.Store(nil)
+		s.lead(term)
 		<-ctx.Done()
+		s.lead(nil) // the safe is given up when no request is served any more
 		return nil
 	})
 }
 
 // ServeHTTP asks the term at each request: it may have ended since the last.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if term := s.term.Load(); term != nil && term.Err() == nil {
-		fmt.Fprintln(w, "served under token", term.Token())
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.term != nil && s.term.Err() == nil {
+		fmt.Fprintln(w, "served under token", s.term.Token())
 		return
 	}
-	leader, err := election.Current(r.Context(), s.store, "http")
-	if err != nil || leader.Foreign || leader.Value == s.url {
-		http.Error(w, "nobody leads yet: try again", http.StatusServiceUnavailable)
+	if leader, err := election.Current(r.Context(), s.store, "http"); err == nil && !leader.Foreign && leader.Value != s.url {
+		http.Redirect(w, r, leader.Value+r.URL.Path, http.StatusTemporaryRedirect)
 		return
 	}
-	http.Redirect(w, r, leader.Value+r.URL.Path, http.StatusTemporaryRedirect)
+	http.Error(w, "nobody leads yet: try again", http.StatusServiceUnavailable)
 }

@@ -15,7 +15,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"github.com/electkv/election"
 	filekv "github.com/electkv/election/backends/file"
@@ -32,27 +31,28 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	for ctx.Err() == nil {
-		if err := observe(ctx, store, *name, func(s string) { fmt.Println(s) }); ctx.Err() == nil {
-			log.Print(err)
-			time.Sleep(time.Second) // and watch anew
-		}
+	err = observe(ctx, store, *name, func(s string) { fmt.Println(s) })
+	if ctx.Err() == nil {
+		log.Fatal(err)
 	}
 }
 
-// observe tells of each change until ctx ends or the watch does, and returns why.
-func observe(ctx context.Context, store kv.Store, name string, tell func(string)) error {
+// observe tells of each change until ctx ends, and returns why.
+func observe(ctx context.Context, store kv.Store, name string, tell func(string)) (last error) {
 	for leader, err := range election.Watch(ctx, store, name) {
 		switch {
 		case errors.Is(err, election.ErrNoLeader):
 			tell("nobody leads")
-		case err != nil:
-			return err
+		case err != nil: // trouble with the store, which may pass, or the end
+			last = err
+			if ctx.Err() == nil {
+				log.Print(err)
+			}
 		case leader.Foreign:
 			tell(fmt.Sprintf("held by another program: %q", leader.Value))
 		default:
 			tell(fmt.Sprintf("%s leads under token %d, and says %q", leader.ID, leader.Token, leader.Value))
 		}
 	}
-	return nil
+	return last
 }
