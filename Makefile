@@ -7,11 +7,18 @@
 SHELL := /bin/bash
 
 GO      ?= go
-COMPOSE ?= docker compose
 STORE   ?=
+IMAGE   ?= elect
 
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/election-test
-MODULES := . tools test/interop test/servers/etcd test/servers/consul
+MODULES := . tools bench test/interop test/deploy test/servers/etcd test/servers/consul
+
+# Explored move by move, where each goroutine has a world of its own: the race detector would find
+# nothing, and takes several times as long.
+PURE := github.com/electkv/election/backends/paxos/internal/lease
+
+# How many packages are tested at once. They mostly wait: for leases to end, for servers to start.
+AT_ONCE := 3
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/...
@@ -31,7 +38,7 @@ demo: ## elect a leader, kill it, check the promises (STORE=redis://… for anot
 	$(GO) run ./cmd/elect demo $(if $(STORE),--store $(STORE))
 
 .PHONY: check
-check: check/format check/vet check/lint check/modules check/docs ## all that can be said without running a server
+check: check/format check/vet check/lint check/modules check/docs check/deploy ## all that can be said without running a server
 
 .PHONY: check/format
 check/format: ## gofmt
@@ -42,13 +49,17 @@ check/format: ## gofmt
 check/vet: ## go vet, for this system and macOS; what Windows can use is built for it
 	$(GO) vet ./...
 	cd test/interop && GOWORK=off $(GO) vet ./...
+	cd test/deploy && GOWORK=off $(GO) vet ./...
+	cd bench && GOWORK=off $(GO) vet ./...
 	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
 	GOOS=windows CGO_ENABLED=0 $(GO) build $(PORTABLE)
 
 .PHONY: check/lint
 check/lint: ## golangci-lint, as tools/go.mod pins it (built once)
 	@lint=$$(CACHE='$(CACHE)' GO='$(GO)' tools/golangci-lint.sh) && echo "golangci-lint run ./..." && "$$lint" run ./... && \
-	echo "golangci-lint run ./... (test/interop)" && cd test/interop && GOWORK=off "$$lint" run ./...
+	for dir in test/interop test/deploy bench; do \
+		echo "golangci-lint run ./... ($$dir)" && (cd $$dir && GOWORK=off "$$lint" run ./...) || exit 1; \
+	done
 
 .PHONY: check/modules
 check/modules: ## go.mod and go.sum of every module are tidy, and the modules what they were
@@ -61,10 +72,18 @@ check/modules: ## go.mod and go.sum of every module are tidy, and the modules wh
 check/docs: ## documents keep to their form, links lead somewhere
 	$(GO) test -count=1 ./test/docs
 
+.PHONY: check/deploy
+check/deploy: ## the manifests of Kubernetes and, where systemd-analyze is, the systemd unit
+	cd test/deploy && GOWORK=off $(GO) test -count=1 ./manifest
+	@if command -v systemd-analyze >/dev/null; then cd test/deploy && GOWORK=off $(GO) test -count=1 ./unit; \
+	else echo "systemd-analyze is not here: deploy/systemd was not checked (Debian, Ubuntu: apt-get install systemd)"; fi
+
 .PHONY: test
 test: ## all tests with the race detector, on real servers, which are fetched first
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
-	echo "go test -race -count=1 ./..." && $(GO) run ./test/tally -race -count=1 -timeout=15m ./... || failed=1; \
+	echo "go test -race -count=1 ./... (but $(PURE))" && \
+	$(GO) run ./test/tally -race -count=1 -timeout=15m -p=$(AT_ONCE) $$($(GO) list ./... | grep -vx '$(PURE)') || failed=1; \
+	echo "go test -count=1 $(PURE)" && $(GO) run ./test/tally -count=1 -timeout=15m $(PURE) || failed=1; \
 	echo "go test -count=1 -run=SQLite ./backends/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./backends/sql || failed=1; \
 	echo "go test -race -count=1 ./... (test/interop)" && \
 	(cd test/interop && GOWORK=off $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
@@ -74,6 +93,16 @@ test: ## all tests with the race detector, on real servers, which are fetched fi
 test/interop: ## fleets of old locks and candidates, on real servers (STRETCH=15s SEED=1)
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
 	cd test/interop && GOWORK=off $(GO) test -v -count=1 -timeout=0 . -interop.stretch=$(or $(STRETCH),15s) -interop.seed=$(or $(SEED),0)
+
+.PHONY: test/deploy
+test/deploy: image ## the image, the unit, the manifests and the example of compose, on a docker engine
+	@$(GO) run ./test/compose images busybox:1.37.0 curlimages/curl:8.16.0 redis:8.2.1-alpine
+	cd test/deploy && GOWORK=off $(GO) test -v -count=1 -timeout=20m ./...
+
+.PHONY: test/deploy/short
+test/deploy/short: image ## the image alone, and elect as the first process of a container
+	@$(GO) run ./test/compose images busybox:1.37.0
+	cd test/deploy && GOWORK=off $(GO) test -count=1 -timeout=10m -run='Image|ExitStatus|DockerStop|FirstProcess' ./engine
 
 .PHONY: test/short
 test/short: ## the tests that need no server: the engine, the contract, the stores of one host
@@ -116,23 +145,51 @@ proof: ## all the evidence there is, and docs/reliability.md from it (Linux, roo
 	$(GO) run ./test/report || failed=1; \
 	[ -z "$$failed" ]
 
+.PHONY: bench
+bench: ## compare with other libraries, and write bench/RESULTS.md (Linux; two hours on a quiet machine)
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && cd bench && GOWORK=off $(GO) run . $(BENCH)
+
+.PHONY: test/bench
+test/bench: ## each work of the bench once, with few candidates
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && cd bench && GOWORK=off $(GO) test -count=1 -timeout=15m .
+
+.PHONY: image
+image: ## build the command's container image (IMAGE=elect)
+	rm -rf dist/image && install -d dist/image && install -d -m 0700 dist/image/state/elect
+	GOOS=linux CGO_ENABLED=0 $(GO) build -trimpath -ldflags='-s -w' -o dist/image/elect ./cmd/elect
+	@for bundle in /etc/ssl/certs/ca-certificates.crt /etc/pki/tls/certs/ca-bundle.crt /etc/ssl/cert.pem; do \
+		if [ -e "$$bundle" ]; then install -m 0644 "$$bundle" dist/image/ca-certificates.crt; exit; fi; \
+	done; echo "no certificates of authorities on this host: install ca-certificates"; exit 1
+	echo 'nonroot:x:65532:65532::/home/nonroot:/sbin/nologin' >dist/image/passwd
+	echo 'nonroot:x:65532:' >dist/image/group
+	docker build --tag $(IMAGE) --file deploy/Dockerfile dist/image
+
+# Compose is version 2 or 1, whichever there is (or COMPOSE='docker compose').
 .PHONY: up
 up: ## start etcd, Consul, Redis, PostgreSQL and MariaDB in containers
-	$(COMPOSE) up --detach --wait
+	@$(GO) run ./test/compose up
 
 .PHONY: cluster
 cluster: ## the same, and clusters of three (profile "cluster")
-	$(COMPOSE) --profile cluster up --detach --wait
+	@$(GO) run ./test/compose cluster
 
 .PHONY: down
 down: ## stop the containers and drop what they hold
-	$(COMPOSE) --profile cluster down --volumes --remove-orphans
+	@$(GO) run ./test/compose down
+
+ON_CONTAINERS := ELECTION_TEST_ETCD=127.0.0.1:2379 ELECTION_TEST_CONSUL=127.0.0.1:8500 ELECTION_TEST_REDIS=127.0.0.1:6379 \
+	ELECTION_TEST_POSTGRES=127.0.0.1:5432 ELECTION_TEST_MYSQL=127.0.0.1:3306
 
 .PHONY: test/compose
-test/compose: up ## the adapters' tests on the containers' servers
-	ELECTION_TEST_ETCD=127.0.0.1:2379 ELECTION_TEST_CONSUL=127.0.0.1:8500 ELECTION_TEST_REDIS=127.0.0.1:6379 \
-	ELECTION_TEST_POSTGRES=127.0.0.1:5432 ELECTION_TEST_MYSQL=127.0.0.1:3306 \
-	$(GO) run ./test/tally -race -count=1 -timeout=15m ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/...
+test/compose: ## the adapters' tests on the containers' servers, and failovers of the clusters
+	@$(GO) run ./test/compose images && $(GO) run ./test/compose cluster
+	$(ON_CONTAINERS) $(GO) run ./test/tally -race -count=1 -timeout=15m ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/...
+	@$(GO) run ./test/compose failovers
+
+.PHONY: test/compose/short
+test/compose/short: ## the demo on each container, and one failover of each cluster; then down
+	@$(GO) run ./test/compose images && $(GO) run ./test/compose cluster && $(GO) run ./test/compose quick; status=$$?; \
+	$(GO) run ./test/compose down && exit $$status
 
 .PHONY: clean
 clean: ## remove what was built here (the servers in the user's cache stay)
