@@ -1,0 +1,45 @@
+package manifest_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/electkv/election/test/deploy/manifest"
+)
+
+func TestKubernetesKnowsEveryFieldOfTheManifests(t *testing.T) {
+	files, err := filepath.Glob("../../../deploy/kubernetes/*.yaml")
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	for _, file := range files {
+		objects, err := manifest.Read(file)
+		require.NoError(t, err)
+		require.Len(t, objects, 2, file)
+		secret, deployment := objects[0].(*corev1.Secret), objects[1].(*appsv1.Deployment)
+		require.Contains(t, secret.StringData, "ELECT_STORE")
+		pod := deployment.Spec.Template
+		require.Equal(t, deployment.Spec.Selector.MatchLabels, pod.Labels, "the API server refuses anything else")
+		reading := 0
+		for _, container := range pod.Spec.Containers {
+			require.NotEmpty(t, container.Image)
+			require.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
+			for _, source := range container.EnvFrom {
+				require.Equal(t, secret.Name, source.SecretRef.Name)
+				reading++
+			}
+		}
+		require.Equal(t, 1, reading, "%s: containers that know the store", file)
+	}
+}
+
+func TestAFieldThatKubernetesDoesNotKnowIsAnError(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "wrong.yaml")
+	require.NoError(t, os.WriteFile(file, []byte("apiVersion: v1\nkind: Secret\nstringdata: {}\nsecrets: 1\n"), 0o600))
+	_, err := manifest.Read(file)
+	require.ErrorContains(t, err, `unknown field "secrets"`)
+}
