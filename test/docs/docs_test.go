@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -33,6 +34,21 @@ func TestEveryExampleIsShort(t *testing.T) {
 	for _, file := range files {
 		require.Less(t, bytes.Count(read(t, file), []byte("\n")), 80, "%s: lines", file)
 	}
+}
+
+// Supervisors stop a service by SIGTERM. One that does not heed it keeps its successor
+// out for a TTL.
+func TestEveryProgramThatIsShownStopsOnSIGTERM(t *testing.T) {
+	programs := slices.Concat(matches(t, "examples/*/main.go"), matches(t, "docs/*/*.md"), matches(t, "README.md"))
+	shown := 0
+	for _, file := range programs {
+		for _, text := range strings.Split(string(read(t, file)), "func main() {\n")[1:] {
+			shown++
+			main, _, _ := strings.Cut(text, "\n}\n")
+			require.Contains(t, main, "os.Interrupt, syscall.SIGTERM)", file)
+		}
+	}
+	require.Greater(t, shown, 10)
 }
 
 func TestEveryMakeTargetSaysWhatItDoes(t *testing.T) {

@@ -3,10 +3,7 @@
 package faults
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -16,6 +13,7 @@ import (
 
 	paxoskv "github.com/electkv/election/backends/paxos"
 	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/testenv"
 )
 
 // memberVariable is the environment variable that makes this program a member that
@@ -41,21 +39,13 @@ type member struct {
 
 // options are those of a client, or of what is to become a member.
 func (t terms) options() (paxoskv.Options, error) {
-	pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+	config, err := testenv.ReadConfig(t.Cert, t.Key, t.CA)
 	if err != nil {
 		return paxoskv.Options{}, err
-	}
-	ca, err := os.ReadFile(t.CA)
-	if err != nil {
-		return paxoskv.Options{}, err
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(ca) {
-		return paxoskv.Options{}, errors.New("no certificate authority")
 	}
 	return paxoskv.Options{
 		Peers: t.Members, Cluster: "faults", MaxTTL: t.MaxTTL, Round: t.Round, Drift: t.Drift,
-		TLS: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{pair}, RootCAs: pool},
+		TLS: config,
 	}, nil
 }
 

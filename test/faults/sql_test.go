@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/backends/sql/pgxdriver"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -51,7 +52,7 @@ func (p part) sql() (*sql.DB, sqlkv.Dialect, error) {
 // tells of it. Where PostgreSQL does, they look ten times less.
 func (p part) poll() *sqlkv.Options {
 	if p.Store == kindPostgres {
-		return &sqlkv.Options{Poll: 80 * time.Millisecond}
+		return &sqlkv.Options{Poll: 80 * time.Millisecond, Driver: pgxdriver.Driver{}}
 	}
 	return &sqlkv.Options{Poll: 200 * time.Millisecond}
 }

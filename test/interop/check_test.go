@@ -108,7 +108,9 @@ func (f *fleet) progress(s coexist.Story, v coexist.Verdict, from, to time.Durat
 		if longest, since := coexist.Shut(s.Terms, kind, from, to); longest > f.shut() {
 			wrong = append(wrong, fmt.Sprintf("%s were shut out for %v from %v; at most %v", kindOf(kind), longest, since, f.shut()))
 		}
-		if row := coexist.Row(s.Sightings, !kind); row > f.luck {
+		// In Redis there is no line, and one of the old locks may be cut off while the
+		// other does not look: how long the old ones are shut out says all there is.
+		if row := coexist.Row(s.Sightings, !kind); row > f.luck && f.setup.store != inRedis {
 			wrong = append(wrong, fmt.Sprintf("%s held %d times in a row; at most %d", kindOf(!kind), row, f.luck))
 		}
 	}

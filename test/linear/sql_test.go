@@ -15,6 +15,7 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite"
 
 	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/backends/sql/pgxdriver"
 	"github.com/electkv/election/internal/linear"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
@@ -42,7 +43,7 @@ func dialSQL(t testing.TB, dialect sqlkv.Dialect, addr, database string) *sql.DB
 // migrated makes the table.
 func migrated(t testing.TB, dialect sqlkv.Dialect, addr, database string) {
 	t.Helper()
-	require.NoError(t, sqlkv.Migrate(t.Context(), dialSQL(t, dialect, addr, database), dialect, nil))
+	require.NoError(t, sqlkv.Migrate(t.Context(), dialSQL(t, dialect, addr, database), dialect, &sqlkv.Options{Driver: pgxdriver.Driver{}}))
 }
 
 func sqlSubject(t testing.TB, recorder *linear.Recorder, name string, dialect sqlkv.Dialect, server *testenv.Server, database string) subject {
@@ -76,7 +77,7 @@ func TestObservedPostgreSQLIsLinearizable(t *testing.T) {
 	database := testenv.NewPostgresDatabase(t, server.Addr())
 	migrated(t, sqlkv.PostgreSQL, server.Addr(), database)
 	try(t, recorder, observed(t, recorder, "postgres", server, func(w wire) kv.Store {
-		return sqlkv.NewObserved(dialSQL(t, sqlkv.PostgreSQL, w[0].Addr(), database), sqlkv.PostgreSQL, nil)
+		return sqlkv.NewObserved(dialSQL(t, sqlkv.PostgreSQL, w[0].Addr(), database), sqlkv.PostgreSQL, &sqlkv.Options{Driver: pgxdriver.Driver{}})
 	}))
 }
 
