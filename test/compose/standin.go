@@ -148,6 +148,9 @@ func putPostgres(ctx context.Context, _ io.Writer, t *tree) (string, error) {
 	if err := t.folder(filepath.Join("/usr/share/postgresql", filepath.Base(home)), "man"); err != nil {
 		return "", err
 	}
+	if err := t.folder("/usr/share/zoneinfo", "right", "posix"); err != nil {
+		return "", err
+	}
 	return output(exec.CommandContext(ctx, server, "--version"))
 }
 
