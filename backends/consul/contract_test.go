@@ -16,7 +16,7 @@ func TestAStoreOnOneServerKeepsTheContract(t *testing.T) {
 }
 
 func TestAStoreOnAClusterKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(t, options, testenv.StartConsulCluster(t).Addrs()...))
+	kvtest.Run(t, backend(t, options, cluster(t).Addrs()...))
 }
 
 func TestAStoreOfPlainValuesKeepsTheContract(t *testing.T) {
@@ -24,7 +24,13 @@ func TestAStoreOfPlainValuesKeepsTheContract(t *testing.T) {
 }
 
 func TestAStoreOfPlainValuesOnAClusterKeepsTheContract(t *testing.T) {
-	kvtest.Run(t, backend(t, plain, testenv.StartConsulCluster(t).Addrs()...))
+	kvtest.Run(t, backend(t, plain, cluster(t).Addrs()...))
+}
+
+// cluster is a Consul cluster with the timing of production: it keeps its leader on a
+// busy machine. What becomes of a store that loses it, the fault table tells.
+func cluster(t *testing.T) *testenv.Cluster {
+	return testenv.StartConsulCluster(t, map[string]any{"performance": map[string]any{"raft_multiplier": 5}})
 }
 
 // backend opens its clients at the addresses in turn.
