@@ -21,10 +21,10 @@ const (
 	shortPolls = 4  // reads, of watches that begin and of keys that find no room for a blocking query
 	requests   = 32 // everything else
 
-	// fewRequests is the limit for a while after a refusal. Go's transport keeps
-	// about as many connections open between requests (GOMAXPROCS + 1, in the
-	// client's default), so that none has to be opened.
-	fewRequests = 4
+	// few is the limit for a while after a refusal, for reads and for everything else.
+	// Go's transport keeps as many connections open between requests as both need
+	// (GOMAXPROCS + 1, in the client's default), so that none has to be opened.
+	few = 1
 )
 
 // MaxConnections is how many connections the stores of one client hold at most, over
@@ -39,6 +39,10 @@ const (
 	// and how long each further one takes. The first ones tell whether there is
 	// room again, long before all are back.
 	regain = 2 * time.Second
+	// trial is how long a blocking query waits until all are back. It ends by itself,
+	// and its connection goes to whoever needs one: a query that is cancelled closes its
+	// connection, and another process may take what the agent has room for.
+	trial = 500 * time.Millisecond
 
 	// pollEvery is how often a key without a blocking query is read, give or take
 	// a quarter. All of a client together read once each pollSpace at most,
@@ -68,8 +72,8 @@ var perClient sync.Map //nolint:gochecknoglobals // the bound is that of a clien
 
 func connectionsOf(client *api.Client) *connections {
 	c := &connections{long: make(map[*longPoll]struct{}), views: make(map[subject]*view)}
-	c.requests.width = c.room
-	c.polls.width = func() int { return shortPolls }
+	c.requests.width = func() int { return c.room(requests) }
+	c.polls.width = func() int { return c.room(shortPolls) }
 	if client == nil {
 		return c
 	}
@@ -81,14 +85,14 @@ func connectionsOf(client *api.Client) *connections {
 	return known.(*connections)
 }
 
-// room returns how many requests there may be at once.
-func (c *connections) room() int {
+// room returns how many requests of a kind there may be at once, of so many at most.
+func (c *connections) room(most int) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.refused) < calm {
-		return fewRequests
+		return few
 	}
-	return requests
+	return most
 }
 
 // request makes one request that is no watch's, as soon as there is room.
@@ -97,7 +101,7 @@ func (c *connections) request(ctx context.Context, do func(context.Context) erro
 		return err
 	}
 	defer c.requests.leave()
-	traced, connected := traceConnection(ctx, c.retreat)
+	traced, connected := traceConnection(ctx, c.starved)
 	err := do(traced)
 	connected()
 	return c.heed(ctx, err)
@@ -151,6 +155,7 @@ type longPoll struct {
 	conns  *connections
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	trial  bool // it may turn out that there is no room for it
 }
 
 // errNeeded is why a blocking query ends whose connection a request may need.
@@ -161,13 +166,22 @@ var errNeeded = errors.New("a request needs the connection")
 func (c *connections) hold(ctx context.Context) *longPoll {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.long) >= min(longPolls, int(time.Since(c.refused)/regain)) {
+	room := int(time.Since(c.refused) / regain)
+	if len(c.long) >= min(longPolls, room) {
 		return nil
 	}
-	p := &longPoll{conns: c}
+	p := &longPoll{conns: c, trial: room < longPolls}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	c.long[p] = struct{}{}
 	return p
+}
+
+// wait returns how long the query is to wait, which is to be no longer than most.
+func (p *longPoll) wait(most time.Duration) time.Duration {
+	if p.trial {
+		return min(most, trial)
+	}
+	return most
 }
 
 // needed reports whether the query has ended for the sake of a request.
@@ -184,17 +198,23 @@ func (p *longPoll) release() {
 func (c *connections) heed(ctx context.Context, err error) error {
 	err = plainly(err)
 	if ctx.Err() == nil && refusesConnection(err) && !errors.Is(err, errNeeded) {
-		c.retreat()
+		c.retreat(func(p *longPoll) bool { return !p.trial })
 	}
 	return err
 }
 
-// retreat ends all blocking queries, since a request has found no connection.
-func (c *connections) retreat() {
+// starved ends all blocking queries, since the client has no connection for a request.
+func (c *connections) starved() { c.retreat(func(*longPoll) bool { return true }) }
+
+// retreat has few requests for a while, since one has found no connection, and ends some
+// blocking queries.
+func (c *connections) retreat(ends func(*longPoll) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.refused = time.Now()
 	for p := range c.long {
-		p.cancel(errNeeded)
+		if ends(p) {
+			p.cancel(errNeeded)
+		}
 	}
 }

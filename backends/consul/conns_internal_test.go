@@ -164,6 +164,29 @@ func TestARefusedRequestEndsAllBlockingQueries(t *testing.T) {
 	}
 }
 
+// Its connection would be closed, and the room for it be somebody else's.
+func TestARefusalEndsNoBlockingQueryThatHasJustComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := quiet()
+		long := c.hold(t.Context())
+		require.Equal(t, time.Hour, long.wait(time.Hour))
+		refuse := func() {
+			require.Error(t, c.request(t.Context(), func(context.Context) error { return errLimited }))
+		}
+		refuse()
+		require.True(t, long.needed())
+		long.release()
+		time.Sleep(regain)
+		back := c.hold(t.Context())
+		require.Equal(t, trial, back.wait(time.Hour))
+		refuse()
+		require.NoError(t, back.ctx.Err(), "it ends by itself")
+		c.starved()
+		require.True(t, back.needed(), "it was the client that had no room")
+		back.release()
+	})
+}
+
 func TestAnAnswerEndsNoBlockingQuery(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := quiet()
@@ -202,8 +225,8 @@ func TestThereAreFewRequestsForAWhileAfterARefusal(t *testing.T) {
 			return int(n)
 		}
 		require.Equal(t, requests, atOnce())
-		c.retreat()
-		require.Equal(t, fewRequests, atOnce())
+		c.starved()
+		require.Equal(t, few, atOnce())
 		time.Sleep(calm)
 		require.Equal(t, requests, atOnce())
 	})
@@ -238,7 +261,7 @@ func TestShortPollsTakeTurns(t *testing.T) {
 		const while = 10 * time.Second
 		n := polled(while)
 		require.InDelta(t, pollBurst+int64(while/pollSpace), n, 10)
-		c.retreat()
+		c.starved()
 		n = polled(calm)
 		require.InDelta(t, int64(calm/pollSpaceCalm), n, 5)
 		require.Positive(t, n, "it goes on all the same")

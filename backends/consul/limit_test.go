@@ -143,18 +143,61 @@ func hog(t testing.TB, host *net.TCPAddr, addr string) (taken func() int, letGo 
 
 func TestTermsSurviveAnotherProcessThatTakesAllConnectionsOfTheirAddress(t *testing.T) {
 	t.Parallel()
+	for range 3 {
+		if lost, undisturbed := termsLostBesideAHog(t); undisturbed {
+			require.Zero(t, lost, "terms lost")
+			return
+		}
+	}
+	require.FailNow(t, "this machine is too busy: the agent took seconds to answer, three times")
+}
+
+// termsLostBesideAHog returns how many of a hundred terms were lost while another process
+// took all connections, and whether the agent answered in time all the while. When a
+// request runs out of time, its connection is closed, and the other process takes what
+// would replace it.
+func termsLostBesideAHog(t *testing.T) (lost int64, undisturbed bool) {
 	const ttl = 15 * time.Second // the default
 	server := startLimited(t, defaultLimit)
 	host := nextHost()
 	c := gather(t, dialFrom(t, host, server.Addr(), nil), 100, ttl)
+	defer c.stop()
+	slowest := probe(t, dialFrom(t, nextHost(), server.Addr(), nil))
 	time.Sleep(ttl)
 	taken, letGo := hog(t, host, server.Addr())
 	require.Eventually(t, func() bool { return taken() > defaultLimit*3/4 }, time.Minute, 10*time.Millisecond)
 	time.Sleep(2 * ttl)
 	letGo()
-	// Where the machine is so busy that requests run out of time, their connections are
-	// closed, and the other process takes what would replace them.
-	require.LessOrEqual(t, c.lost.Load(), int64(c.elections/20), "terms lost")
+	t.Logf("%d terms lost; the slowest answer took %v", c.lost.Load(), slowest())
+	return c.lost.Load(), slowest() < ttl/20
+}
+
+// probe asks an agent something again and again, until the test ends, and tells how long
+// the slowest answer took.
+func probe(t testing.TB, client *api.Client) (slowest func() time.Duration) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	var asking sync.WaitGroup
+	var most atomic.Int64
+	asking.Go(func() {
+		for ctx.Err() == nil {
+			start := time.Now()
+			_, _, err := client.KV().Get("probe", (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx))
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				t.Errorf("probe: %v", err)
+			}
+			most.Store(max(most.Load(), int64(time.Since(start))))
+			time.Sleep(20 * time.Millisecond)
+		}
+	})
+	t.Cleanup(func() {
+		cancel()
+		asking.Wait()
+	})
+	return func() time.Duration { return time.Duration(most.Load()) }
 }
 
 // The bound is that of the program's own transport, which nobody tells this package of.

@@ -55,7 +55,7 @@ func (s *Store) read(ctx context.Context, key string) (now entry, reached uint64
 // after a write that changed nothing, after a snapshot was restored.
 func (s *Store) lookOn(ctx context.Context, key string, index uint64, rec kv.Record) (now entry, reached, next uint64, err error) {
 	if long := s.conns.hold(ctx); long != nil {
-		wait, start := s.backstop(rec), time.Now()
+		wait, start := long.wait(s.backstop(rec)), time.Now()
 		now, reached, err = s.await(long.ctx, key, index, wait)
 		needed := long.needed() || cutOff(ctx, err)
 		long.release()
@@ -98,7 +98,7 @@ func (s *Store) await(ctx context.Context, key string, index uint64, wait time.D
 	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	query := &api.QueryOptions{RequireConsistent: true, WaitIndex: index, WaitTime: wait}
-	traced, connected := traceConnection(bounded, s.conns.retreat)
+	traced, connected := traceConnection(bounded, s.conns.starved)
 	pair, meta, err := s.client.KV().Get(key, query.WithContext(traced))
 	connected()
 	now := s.decode(pair)
