@@ -157,13 +157,14 @@ func (s *Stage) heir() string {
 	return ""
 }
 
-// leads reports whether a candidate leads, as far as it told.
+// leads reports whether a candidate leads, as far as was told: whoever was elected last,
+// though the leader before it may not have told yet that its term is over.
 func (s *Stage) leads(who string) bool {
 	for _, e := range slices.Backward(s.history.Events) {
 		switch {
-		case e.Who != who:
 		case e.Kind == history.Elected:
-			return true
+			return e.Who == who
+		case e.Who != who:
 		case e.Kind == history.Ended, e.Kind == history.Killed, e.Kind == history.Ready:
 			return false
 		}
