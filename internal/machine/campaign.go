@@ -1,0 +1,142 @@
+package machine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A Config is what does not change in a campaign.
+type Config struct {
+	ID     string
+	Nonce  string // what nobody else's signatures have in them, nor those of another campaign
+	Value  string
+	Rank   int
+	Heirs  []string
+	Seed   uint64 // of what is drawn at random; zero for none
+	Order  Order  // nil is the order in which candidates came
+	NoHeir bool   // nobody is heir
+	Health bool   // there is a health check
+	Lines  bool   // the store may keep lines (kv.Queue)
+	Timing
+
+	Stability time.Duration
+	MaxTerm   time.Duration // zero for terms of any length
+	Fading    time.Duration // how long a record may outlive its owner's last refresh
+}
+
+// A Stage is how far a campaign has come.
+type Stage uint8
+
+// The stages.
+const (
+	Off      Stage = iota
+	Standing       // it competes
+	Leading        // its term goes on
+	Over           // its term has ended; the record is kept while work goes on, if that is asked
+	Quitting       // what is left of it is being removed, or handed over
+	Done           // it is over
+)
+
+func (s Stage) String() string {
+	return [...]string{"off", "standing", "leading", "over", "quitting", "done"}[s]
+}
+
+// A Campaign is one attempt of a candidate to be elected, and the term that it wins. It is
+// a value: [Step] returns another one.
+type Campaign struct {
+	cfg   *Config
+	Stage Stage
+	Lead  Lock
+	Place Lock
+
+	Serial   uint32 // of the signature drawn last
+	Requests uint32 // sent so far
+	Random   uint64
+	Memory   Memory
+
+	Once    bool          // one attempt, and no more
+	Drain   bool          // the record is kept after the term until it is released
+	Early   bool          // the leader's key is to be tried before the heir's
+	Rest    time.Duration // before the next bid for the heir's place
+	Backoff uint8         // of heirs who displace each other, as no order would
+	Shy     time.Duration // how much longer than others to wait before we displace an heir
+	Former  string        // the signature that we had as heir before
+
+	Checkup     Checkup
+	NoLines     bool   // it does not
+	VacantSince moment // of the heir's key
+	Overtaken   int
+
+	Heir      kv.Record // whom the leader sees in the heir's place
+	HeirSince Instant
+	Calling   bool   // that is being asked whether it is alive
+	CallAgain moment // not before
+	Began     Instant
+	Ended     Instant
+	Cause     Cause // why the term has ended
+}
+
+// A moment is a time on the monotonic clock, or none if it is zero.
+type moment time.Duration
+
+func momentAt(d time.Duration) moment { return moment(d + 1) }
+func (m moment) set() bool            { return m != 0 }
+func (m moment) at() time.Duration    { return time.Duration(m - 1) }
+
+// New returns a campaign that has not begun.
+func New(cfg *Config, memory Memory) Campaign {
+	c := Campaign{cfg: cfg, Random: cfg.Seed, Memory: memory}
+	c.Lead.Key, c.Place.Key = Lead, Place
+	c.Lead.Next, c.Place.Next = never, never
+	return c
+}
+
+// A turn is one step of a campaign at one instant.
+type turn struct {
+	*Campaign
+	now Instant
+	out []Effect
+}
+
+func (t *turn) emit(e Effect) { t.out = append(t.out, e) }
+
+func (t *turn) lock(k Key) *Lock {
+	if k == Place {
+		return &t.Place
+	}
+	return &t.Lead
+}
+
+// sign returns a signature that nobody ever used. The nonce is how a campaign recognises
+// its own records.
+func (t *turn) sign() string {
+	t.Serial++
+	return fmt.Sprintf("%s/%s.%d", t.cfg.ID, t.cfg.Nonce, t.Serial)
+}
+
+// ours reports whether this campaign wrote a record, under whatever signature.
+func (t *turn) ours(rec kv.Record) bool {
+	head, tail, ok := strings.Cut(rec.Signature, "/"+t.cfg.Nonce+".")
+	return ok && !rec.Foreign && head == t.cfg.ID && !strings.Contains(tail, "/")
+}
+
+// draw returns a number at random (xorshift64, Marsaglia, "Xorshift RNGs", 2003).
+func (t *turn) draw() uint64 {
+	x := t.Random
+	x ^= x << 13
+	x ^= x >> 7
+	x ^= x << 17
+	t.Random = x
+	return x
+}
+
+// jitter returns a duration of [0, n), at random.
+func (t *turn) jitter(n time.Duration) time.Duration {
+	if n <= 0 {
+		return 0
+	}
+	return time.Duration(t.draw() % uint64(n)) //nolint:gosec // n is positive
+}

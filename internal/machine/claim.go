@@ -1,0 +1,248 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// weigh takes in what the watch shows of a key that is to become ours.
+func (t *turn) weigh(l *Lock) {
+	rec := l.Seen.Record
+	l.Fresh, l.Fit, l.Denied = false, false, 0
+	switch {
+	case l.Seen.vacant():
+		l.gone()
+		l.Tries, l.Prey = 0, kv.Record{}
+		l.Next = never
+		if t.entitled(l) && l.Line.Kind != InLine {
+			l.Next = max(t.now.Mono+t.hesitation(l), l.Rest)
+		}
+	case l.Line.Kind != NoPlace && rec.Signature == l.Line.Record.Signature && !rec.Foreign:
+		t.firstInLine(l, rec)
+	case t.ours(rec) && rec.Signature == l.Signature && l.Remains.Kind == Possible:
+		t.accept(l, rec, l.Remains.Since)
+	case l.Key == Lead && t.inWaiting(rec):
+		t.inherit(l, rec)
+	case t.ours(rec):
+		l.Remains = l.Remains.stray(rec)
+		l.Next = t.now.Mono
+	default:
+		l.gone()
+		l.Next, l.Waited = never, true
+		t.lineUp(l)
+		t.size(l, rec)
+	}
+}
+
+// entitled reports whether the campaign may claim a vacancy of a key: that of the leader's
+// is the heir's to claim, where there is one.
+func (t *turn) entitled(l *Lock) bool {
+	return l.Key == Place || t.Early || t.Place.Phase == Owner
+}
+
+// gone notes that a record of ours that was seen there is there no more. What may come
+// later may still come.
+func (l *Lock) gone() {
+	switch l.Remains.Kind {
+	case Stray:
+		l.Remains, l.Signature = l.Remains.removed(), ""
+	case Handed:
+		l.Remains = Remains{}
+	}
+}
+
+// claim makes one attempt on the key, or removes a record of ours by which nobody may
+// lead.
+func (t *turn) claim(l *Lock) {
+	if l.Remains.Kind == Stray {
+		t.send(l, Delete, l.Remains.Record, kv.Record{})
+		return
+	}
+	if t.cfg.Health && !l.Fit {
+		t.send(l, Ask, kv.Record{}, kv.Record{})
+		return
+	}
+	l.Fit = false
+	if l.Remains.Kind == Handed {
+		t.send(l, Refresh, l.Remains.Record, kv.Record{})
+		return
+	}
+	// What a late copy of a refused request puts in is older than the next request, and
+	// must not be taken for what that has put in.
+	if l.Remains.Kind == Nothing || l.Signature == "" {
+		l.Signature = t.sign()
+	}
+	draft := kv.Record{Signature: l.Signature, Value: t.cfg.Value, Note: t.draftNote(l), TTL: t.cfg.TTL}
+	if l.Prey.Signature != "" {
+		t.send(l, Displace, l.Prey, draft)
+		return
+	}
+	t.send(l, Create, kv.Record{}, draft)
+}
+
+// accept takes the key, unless the proof is too old. It is not refreshed first: a campaign
+// that refreshed what it cannot trust could keep everybody out for ever, and a store may
+// have begun to end a record that is older than its TTL, and grant a refresh all the same
+// (Consul does).
+func (t *turn) accept(l *Lock, rec kv.Record, sent Instant) {
+	t.own(l, rec, Trust{Sent: sent, Span: rec.TTL - t.cfg.Margin})
+}
+
+func (t *turn) own(l *Lock, rec kv.Record, trust Trust) {
+	if trust.Left(t.now) <= 0 {
+		l.Remains = l.Remains.stray(rec)
+		l.Next = t.now.Mono
+		return
+	}
+	if t.Checkup.Pending = false; t.cfg.Health {
+		t.Checkup.Asked = t.now
+	}
+	*l = Lock{
+		Key: l.Key, Line: l.Line, Phase: Owner, Signature: rec.Signature, Remains: Remains{Kind: Mine, Record: rec},
+		Seen: l.Seen, Waited: l.Waited, Trust: trust, Sent: trust.Sent, Text: textOf(rec), Next: trust.Sent.Mono + t.cfg.Refresh,
+	}
+}
+
+// inherit takes over a key that the leader has handed over to us. It is ours at once if
+// the lease that backs the record is that of our own place, which has not been broken, and
+// is fresh enough to see the first refresh. Otherwise nobody knows how old the record is:
+// it is refreshed, and trusted from there.
+func (t *turn) inherit(l *Lock, rec kv.Record) {
+	place := &t.Place
+	if rec.Lease != "" && rec.Lease == place.Remains.Record.Lease && place.Trust.Left(t.now) >= t.cfg.TTL/3 && !t.Checkup.Pending {
+		t.own(l, rec, place.Trust)
+		return
+	}
+	l.Remains = Remains{Kind: Handed, Record: rec}
+	l.Next = t.now.Mono
+}
+
+// inWaiting reports whether a record of the leader's key has our signature as heir, under
+// which we still stand.
+func (t *turn) inWaiting(rec kv.Record) bool {
+	return t.Place.Phase == Owner && !rec.Foreign && rec.Signature == t.Place.Signature
+}
+
+// claimed takes in the answer to a claim.
+func (t *turn) claimed(l *Lock, a Answer) {
+	switch a.Verdict {
+	case OK:
+		if l.Phase != Waiting {
+			l.Remains = l.Remains.stray(a.Record)
+			return
+		}
+		if t.contended(l) {
+			t.Memory.granted()
+		}
+		t.accept(l, a.Record, a.Sent)
+		return
+	case Invalid:
+		t.emit(Effect{Kind: Failed, Key: l.Key})
+		l.open(never)
+		return
+	case Unclear:
+		if l.Remains.Kind == Nothing || l.Remains.Kind == Offered {
+			l.Remains = Remains{Kind: Possible, Since: a.Sent}
+		}
+		t.incapable(l)
+	default:
+		if t.contended(l) {
+			t.Memory.refused()
+		}
+		l.Denied++
+		l.Prey, l.Failed = kv.Record{}, 0
+		if l.Key == Lead {
+			t.Early = t.cfg.NoHeir // somebody leads
+		}
+	}
+	if t.Once {
+		t.emit(Effect{Kind: Refused, Key: l.Key})
+		l.open(never)
+		return
+	}
+	l.open(t.retry(l))
+	if !t.entitled(l) {
+		l.Next = never
+	}
+}
+
+// open ends the time in which the campaign claims without a watch.
+func (l *Lock) open(next time.Duration) { l.Blind, l.Next = false, next }
+
+// cleared takes in that our record was there, and is removed, or was not. With it ends its
+// signature: a slow watch may still show what was removed, and it must not be taken for
+// what the next claim puts in.
+func (t *turn) cleared(l *Lock, old kv.Record, a Answer) {
+	if l.Line.Kind == InLine && old.Owns(l.Line.Record) { // it is given up, whether or not it is gone
+		t.loseLine(l)
+		return
+	}
+	if a.Verdict == Unclear || a.Verdict == Invalid {
+		l.Next = t.retry(l)
+		return
+	}
+	if l.Key == Place {
+		t.abandon(&t.Lead)
+	}
+	l.Remains, l.Signature = l.Remains.removed(), ""
+	l.Tries = 0
+	l.Rest = t.now.Mono + 2*t.cfg.Spread // it is the others' turn
+	l.open(never)
+	if t.entitled(l) {
+		l.Next = l.Rest
+	}
+}
+
+// inherited takes in the answer to the refresh of what was handed over to us.
+func (t *turn) inherited(l *Lock, a Answer) {
+	switch {
+	case a.Verdict == Stale:
+		l.Remains = Remains{}
+		l.Next = never
+	case a.Verdict != OK:
+		l.Next = t.retry(l)
+	case t.Place.Phase != Owner: // the lease that backs it may have been broken meanwhile
+		l.Remains = l.Remains.stray(a.Record)
+		l.Next = t.now.Mono
+	default:
+		t.accept(l, a.Record, a.Sent)
+	}
+}
+
+// incapable notes that a claim had no clear answer. An heir whose claims have failed for a
+// TTL gives up its place, since it keeps all others from claiming. A candidate that cannot
+// bid for the heir's place tries the leader's key again.
+func (t *turn) incapable(l *Lock) {
+	if !l.Failed.set() {
+		l.Failed = momentAt(t.now.Mono)
+	}
+	switch {
+	case l.Key == Lead && t.now.Mono-l.Failed.at() > t.cfg.TTL:
+		t.ends(&t.Place, Sightless)
+	case l.Key == Place && t.cfg.firstCome() && t.Lead.Phase == Idle && t.Stage == Standing:
+		t.Early = true
+		t.want(&t.Lead, t.now.Mono, true)
+	}
+}
+
+// lookDue returns when an heir looks at the leader's key itself, though a watch is to tell
+// of it: while it has the place nobody else looks after the leader.
+func (l *Lock) lookDue(t *turn) time.Duration {
+	if l.Key == Lead && t.Place.Phase == Owner && !l.Blind {
+		return max(l.Looked.Mono, l.Sent.Mono) + t.cfg.Refresh
+	}
+	return never
+}
+
+// looked takes in what an heir saw for itself.
+func (t *turn) looked(l *Lock, a Answer) {
+	l.Sent = a.Sent
+	switch {
+	case a.Verdict == OK || a.Verdict == Vacant:
+		l.Looked = a.Sent
+		l.Seen, l.Fresh = Sighting{Known: true, Record: a.Record}, true
+	case t.now.Since(l.Looked) > t.cfg.TTL:
+		t.ends(&t.Place, Sightless)
+	}
+}

@@ -1,0 +1,132 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// remove removes what is left of ours, or hands it over. What is not removed in time is
+// left to fade: nobody refreshes it.
+func (t *turn) remove(l *Lock) {
+	rec := l.Remains.Record
+	switch {
+	case l.Remains.Kind == Nothing && l.Line.Kind == NoPlace:
+		l.idle()
+	case l.Until <= t.now.Mono:
+		t.emit(Effect{Kind: Abandoned, Key: l.Key, Record: rec})
+		l.idle()
+	case l.Next > t.now.Mono:
+	case l.Key == Lead && t.Place.Phase == Leaving && l.Remains.Kind != Mine: // nothing must be handed over to us any more
+	case t.leaveLine(l):
+	case l.Remains.Kind == Possible || l.Remains.Kind == Offered:
+		t.sendWithin(l, Get, kv.Record{}, kv.Record{}, t.remaining(l))
+	case l.Remains.Kind != Mine || l.Offers == 0:
+		t.sendWithin(l, Delete, rec, kv.Record{}, t.remaining(l))
+	case l.HeirDue:
+		t.sendWithin(l, GetHeir, kv.Record{}, kv.Record{}, min(t.cfg.Attempt/3, t.remaining(l)))
+	case l.Review:
+		t.sendWithin(l, Get, kv.Record{}, kv.Record{}, t.remaining(l))
+	default:
+		next := l.Heir
+		next.Note = t.will(l.Heir)
+		t.sendWithin(l, HandOver, rec, next, t.remaining(l))
+		l.Pending.Heir = l.Heir
+		t.out[len(t.out)-1].Request.Heir = l.Heir
+	}
+}
+
+// remaining returns how long a request may take.
+func (t *turn) remaining(l *Lock) time.Duration { return min(t.cfg.Attempt, l.Until-t.now.Mono) }
+
+// found takes in what the key holds that is to be left.
+func (t *turn) found(l *Lock, a Answer) {
+	switch {
+	case a.Verdict == Unclear:
+		l.Next = t.retry(l)
+	case l.Remains.Kind == Mine && a.Verdict == OK && a.Record.Owns(l.Remains.Record):
+		l.Remains.Record, l.Review = a.Record, false
+	case l.Remains.Kind == Mine:
+		t.lostWhileLeaving(l)
+	case a.Verdict == OK && t.ours(a.Record):
+		l.Remains = l.Remains.stray(a.Record)
+	case l.Remains.Kind == Possible && (a.Verdict == Vacant || a.Record == l.Prey): // a request may still be carried out
+		l.Next = t.retry(l)
+	default:
+		l.Remains = Remains{}
+	}
+}
+
+// removed takes in the answer to a delete.
+func (t *turn) removed(l *Lock, old kv.Record, a Answer) {
+	switch {
+	case l.Line.Kind == InLine && old.Owns(l.Line.Record):
+		if l.Line = (Line{Next: never}); a.Verdict == Unclear {
+			l.Line = Line{Kind: InLine, Record: old, Next: t.retry(l)}
+			l.Next = l.Line.Next
+		}
+	case a.Verdict == Unclear || a.Verdict == Invalid:
+		l.Asked = true
+		l.Next = t.retry(l)
+	case a.Verdict == Stale && l.Remains.Kind == Mine:
+		t.lostWhileLeaving(l)
+	default:
+		l.Remains = l.Remains.removed()
+	}
+}
+
+// lostWhileLeaving notes that our record was not there any more. If it was not we who
+// removed it, somebody else may have led beside us.
+func (t *turn) lostWhileLeaving(l *Lock) {
+	if !l.Asked {
+		t.emit(Effect{Kind: Missing, Key: l.Key, Record: l.Remains.Record})
+	}
+	l.Remains = Remains{}
+}
+
+// offer prepares to hand over to the heir that the watch shows, or to whom a look shows if
+// it has shown nothing yet.
+func (t *turn) offer(l *Lock) {
+	l.Offers, l.HeirDue = 2, !t.Place.Seen.Known
+	t.choose(l, t.Place.Seen.Record)
+}
+
+// choose takes a record in the heir's key for that of the heir, if it is one.
+func (t *turn) choose(l *Lock, rec kv.Record) {
+	if l.Heir = rec; !l.HeirDue && !t.succeededBy(rec) {
+		l.Offers = 0
+	}
+}
+
+// heirFound takes in who is heir.
+func (t *turn) heirFound(l *Lock, a Answer) {
+	l.HeirDue = false
+	if a.Verdict != OK {
+		l.Offers = 0 // there is none, or nobody can tell
+		return
+	}
+	t.choose(l, a.Record)
+}
+
+// handedOver takes in the answer to a hand-over.
+func (t *turn) handedOver(l *Lock, a Answer) {
+	l.Offers--
+	switch a.Verdict {
+	case OK:
+		t.emit(Effect{Kind: HandedOver, Key: l.Key, Record: a.Record})
+		l.Remains = Remains{}
+	case Unclear: // the next try finds out
+		l.Asked, l.Offers = true, l.Offers+1
+		l.Next = t.retry(l)
+	case Stale: // our record is not as we know it, or the heir's is not
+		l.Review, l.HeirDue = true, true
+	default:
+		l.Offers = 0
+	}
+}
+
+// succeededBy reports whether a record in the heir's key is that of an heir: not a lock of
+// somebody's, a call, or what is left there of ourselves.
+func (t *turn) succeededBy(rec kv.Record) bool {
+	return rec.Signature != "" && !rec.Foreign && !rec.Permanent && !t.ours(rec) && NoteOf(rec).Calls == ""
+}

@@ -1,0 +1,181 @@
+package machine
+
+import (
+	"math"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// never is a moment that does not come.
+const never = time.Duration(math.MaxInt64)
+
+// A Phase is what a campaign does about one key.
+type Phase uint8
+
+// The phases.
+//
+//	         want                    accepted               end               leave
+//	Idle ───────────▶ Waiting ───────────────────▶ Owner ─────────▶ Keeper ─────────▶ Leaving ──▶ Idle
+//	                     │                           │                                   ▲
+//	                     └───────────────────────────┴───────────── leave ───────────────┘
+const (
+	Idle    Phase = iota // the key is none of our business
+	Waiting              // it is to become ours
+	Owner                // it is ours, and trusted to be
+	Keeper               // it was ours; the record is kept while work goes on
+	Leaving              // what is left of ours is being removed
+)
+
+func (p Phase) String() string {
+	return [...]string{"idle", "waiting", "owner", "keeper", "leaving"}[p]
+}
+
+// A Text is what an owner says in its record beside the signature.
+type Text struct{ Value, Note string }
+
+func textOf(rec kv.Record) Text { return Text{rec.Value, rec.Note} }
+
+// A Lock is what a campaign has and wants of one key. A term and an heir's place are two
+// uses of it. It has one request at a time on its way; what a watch shows meanwhile is
+// weighed after the answer.
+type Lock struct {
+	Key       Key
+	Phase     Phase
+	Signature string // of our record, present or next
+	Remains   Remains
+	Pending   Request // on its way; none if its Op is NoOp
+
+	Seen  Sighting // what the watch showed last
+	Fresh bool     // and that it was not weighed yet
+
+	Next  time.Duration // when to claim, refresh or remove
+	Tries uint8         // that failed in a row
+	Rest  time.Duration // no vacancy is claimed before
+	Until time.Duration // when removing is given up
+
+	Blind  bool      // the first claim goes out before there is a watch
+	Fit    bool      // the health check has agreed to the claim that is due
+	Waited bool      // somebody else had the key
+	Denied int       // claims refused since the watch last showed anything
+	Failed moment    // since when claims fail
+	Looked Instant   // when an heir last saw the leader's key, or began to look
+	Prey   kv.Record // another heir's, which is to be displaced
+
+	Line Line // our place in the line before the key
+
+	Trust  Trust         // of an owner
+	Proved bool          // a refresh has extended it
+	Sent   Instant       // when the claim or the last refresh left
+	Text   Text          // what an owner is to publish
+	Later  time.Duration // do not try to publish before
+	Review bool          // the record is not as we know it: look first
+
+	Asked   bool      // it was asked to remove the record, or to hand over, and may have
+	Offers  int       // how often it may still try to hand over
+	Heir    kv.Record // to whom
+	HeirDue bool      // whom to hand over to is to be looked up
+}
+
+// busy reports whether a request is on its way.
+func (l *Lock) busy() bool { return l.Pending.Op != NoOp }
+
+// idle forgets all about the key but what was seen there and what may be left there.
+func (l *Lock) idle() { *l = Lock{Key: l.Key, Seen: l.Seen, Next: never} }
+
+// want has the key claimed, but not before some moment: at once, blindly, or when a watch
+// shows it vacant.
+func (t *turn) want(l *Lock, rest time.Duration, blind bool) {
+	*l = Lock{Key: l.Key, Phase: Waiting, Blind: blind, Rest: rest, Next: never, Looked: t.now, Line: Line{Next: never}}
+	if blind {
+		l.Next = rest
+	}
+}
+
+// leave has what is left of ours removed, for as long as it may take.
+func (t *turn) leave(l *Lock, within time.Duration) {
+	if l.Phase == Idle {
+		return
+	}
+	l.Phase, l.Next, l.Tries, l.Until = Leaving, t.now.Mono, 0, never
+	if within < never-t.now.Mono {
+		l.Until = t.now.Mono + within
+	}
+	switch l.Pending.Op {
+	case NoOp:
+	case Create, Displace: // its answer says what there is to remove
+		t.hurry(l, min(t.cfg.Attempt/2, within))
+	default:
+		t.hurry(l, 0)
+	}
+}
+
+// expire ends what is not trusted any more.
+func (t *turn) expire(l *Lock) {
+	if l.Phase == Owner && l.Trust.Left(t.now) <= 0 {
+		t.ends(l, Expired)
+	}
+}
+
+// act does what is due.
+func (t *turn) act(l *Lock) {
+	t.expire(l)
+	if l.busy() {
+		return
+	}
+	switch l.Phase {
+	case Waiting:
+		if l.Fresh {
+			t.weigh(l)
+		}
+		switch {
+		case l.Phase != Waiting:
+		case t.lineDue(l) <= t.now.Mono:
+			t.queue(l)
+		case l.Next <= t.now.Mono:
+			t.claim(l)
+		case l.lookDue(t) <= t.now.Mono:
+			t.send(l, Get, kv.Record{}, kv.Record{})
+		}
+	case Owner, Keeper:
+		t.keep(l)
+	case Leaving:
+		t.remove(l)
+	}
+}
+
+// send sends a request that may take as long as any.
+func (t *turn) send(l *Lock, op Op, old, next kv.Record) {
+	t.sendWithin(l, op, old, next, t.cfg.Attempt)
+}
+
+func (t *turn) sendWithin(l *Lock, op Op, old, next kv.Record, within time.Duration) {
+	t.Requests++
+	key := l.Key
+	if op == GetHeir {
+		key = Place
+	}
+	l.Pending = Request{ID: t.Requests, Key: key, Op: op, Old: old, New: next, Within: within}
+	t.emit(Effect{Kind: Send, Key: l.Key, Request: l.Pending})
+}
+
+// hurry bounds the request that is on its way.
+func (t *turn) hurry(l *Lock, within time.Duration) {
+	t.emit(Effect{Kind: Hurry, Key: l.Key, Request: Request{ID: l.Pending.ID, Op: l.Pending.Op, Within: within}})
+}
+
+// retry sets the time of the next try after one that failed: later each time, up to a
+// bound, and spread, so that those who failed together do not come back together.
+func (t *turn) retry(l *Lock) time.Duration {
+	d := t.backoff(l.Tries)
+	l.Tries = min(l.Tries+1, 16)
+	return t.now.Mono + d
+}
+
+func (t *turn) backoff(tries uint8) time.Duration {
+	d := t.cfg.Pause
+	if tries < 16 {
+		d = min(t.cfg.Spread<<tries, t.cfg.Pause)
+	}
+	return d/2 + t.jitter(d/2+1)
+}

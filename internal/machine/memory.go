@@ -1,0 +1,94 @@
+package machine
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+)
+
+const (
+	maxStrikes = 7  // from the second on, each doubles the time that a leader waits before it gives way
+	maxStruck  = 16 // IDs that are remembered
+)
+
+// A Memory is what a candidate remembers between its campaigns: of those who led, for the
+// sake of flap damping, and of how many compete. A candidate that crashes forgets how long
+// it led, so those who come after it must know.
+type Memory struct {
+	Looked bool    // it was told who led before, or that nobody did
+	Last   string  // the last reign, as JSON
+	Token  uint64  // of that
+	Told   bool    // its beginning was seen:
+	Since  Instant // then
+	Odds   int8    // how unlikely it is that a vacancy that many see is claimed at once: see stage
+}
+
+// reign returns who is known to have led last.
+func (m *Memory) reign() Reign {
+	var r Reign
+	if m.Last != "" {
+		_ = json.Unmarshal([]byte(m.Last), &r) // it is what leads wrote
+	}
+	return r
+}
+
+// leads takes in who leads.
+func (m *Memory) leads(r Reign, now Instant) {
+	if r.Token != m.Token || !m.Looked {
+		m.Told, m.Since = m.Looked, Instant{}
+		if m.Told {
+			m.Since = now
+		}
+	}
+	m.Looked, m.Token, m.Last = true, r.Token, textOfJSON(r)
+}
+
+// hear takes in who leads, as somebody else tells it who may not know yet who leads by now.
+func (m *Memory) hear(r Reign, now Instant) {
+	if r.Token > m.Token {
+		m.leads(r, now)
+	}
+}
+
+// strikes returns the strikes that count once the last leader has gone without handing
+// over. Its record may have outlived it by fading. One that went sooner than it could fade
+// was removed by its leader, whose work was done: that has not failed.
+func (m *Memory) strikes(now Instant, stability, ttl, fading time.Duration) map[string]int {
+	last := m.reign()
+	if !m.Told || now.Since(m.Since) < ttl/2 { // we may have been told late
+		return last.Strikes
+	}
+	lasted := now.Since(m.Since) - fading
+	return judge(last.Strikes, last.ID, lasted, stability, lasted < stability)
+}
+
+// judge returns the strikes after a term that lasted so long: one more if it failed, none if
+// it lasted as long as was asked of it before it began.
+func judge(strikes map[string]int, id string, lasted, stability time.Duration, failed bool) map[string]int {
+	n := strikes[id]
+	switch {
+	case lasted >= probation(stability, n):
+		n = 0
+	case failed:
+		n = min(n+1, maxStrikes)
+	}
+	others := maps.Clone(strikes)
+	delete(others, id)
+	if n == 0 {
+		return others
+	}
+	if len(others) >= maxStruck { // forget who has the fewest
+		delete(others, slices.MinFunc(slices.Sorted(maps.Keys(others)), func(a, b string) int { return others[a] - others[b] }))
+	}
+	if others == nil {
+		others = map[string]int{}
+	}
+	others[id] = n
+	return others
+}
+
+// probation returns how long an heir must stand until a leader gives way to it.
+func probation(stability time.Duration, strikes int) time.Duration {
+	return stability << min(max(strikes-1, 0), maxStrikes-1)
+}

@@ -1,0 +1,343 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// An Event is what a step takes in.
+type Event struct {
+	Kind     EventKind
+	Key      Key           // of Saw
+	Sighting Sighting      // of Saw
+	Answer   Answer        // of Answered
+	Text     Text          // of Say
+	Rest     time.Duration // of Stand: leave a vacancy to the others for so long
+	Within   time.Duration // of Withdraw and Release: how long removing may take
+	Once     bool          // of Stand
+	Drain    bool          // of Stand
+	Cause    Cause         // of End
+}
+
+// An EventKind is one kind of event.
+type EventKind uint8
+
+// The events.
+const (
+	Tick     EventKind = iota // time has passed
+	Stand                     // begin
+	Saw                       // a watch shows a key
+	Answered                  // a request was answered
+	Say                       // publish a text with the leader's record
+	End                       // end the term
+	Fit                       // the health check of an owner has agreed
+	Sick                      // the health check of an owner has failed
+	Withdraw                  // give the campaign up
+	Release                   // the work has stopped: free the key
+	Alive                     // the heir that was called is alive: give way to it
+	Silent                    // the heir that was called did not answer
+)
+
+// Step returns the campaign after an event, and what is to be done. It depends on nothing
+// else than its arguments. Due says when it wants to be called again.
+func Step(c Campaign, now Instant, e Event) (Campaign, []Effect) {
+	t := turn{Campaign: &c, now: now}
+	t.expire(&t.Place) // what has run out, no event brings back
+	t.expire(&t.Lead)
+	t.take(e)
+	t.settle()
+	return c, t.out
+}
+
+func (t *turn) take(e Event) {
+	switch e.Kind {
+	case Tick:
+	case Stand:
+		t.stand(e)
+	case Saw:
+		l := t.lock(e.Key)
+		l.Seen, l.Fresh = e.Sighting, true
+		if e.Key == Place {
+			t.noteHeir()
+		}
+	case Answered:
+		t.answered(e.Answer)
+	case Say:
+		if t.Lead.Phase == Owner {
+			t.Lead.Text, t.Lead.Later = e.Text, 0
+		}
+	case End:
+		if t.Lead.Phase == Owner {
+			t.ends(&t.Lead, e.Cause)
+		}
+	case Fit:
+		t.Checkup.Pending = false
+	case Sick:
+		t.Checkup.Pending = false
+		t.sick()
+	case Withdraw, Release:
+		t.quit(e.Within)
+	case Alive:
+		t.Calling = false
+		if t.Lead.Phase == Owner {
+			t.ends(&t.Lead, Resigned)
+		}
+	case Silent:
+		t.Calling, t.CallAgain = false, momentAt(t.now.Mono+t.cfg.TTL)
+	}
+}
+
+// settle does what is due until nothing is.
+func (t *turn) settle() {
+	for {
+		before := *t.Campaign
+		t.advance()
+		t.examine()
+		t.act(&t.Place)
+		t.act(&t.Lead)
+		if *t.Campaign == before {
+			return
+		}
+	}
+}
+
+// stand begins the campaign.
+func (t *turn) stand(e Event) {
+	t.Stage, t.Once, t.Drain = Standing, e.Once, e.Drain
+	t.Early = t.cfg.firstCome() || e.Once || t.cfg.NoHeir
+	t.Rest = t.now.Mono + e.Rest
+	if e.Rest > 0 && !t.cfg.NoHeir {
+		t.Rest += t.cfg.Crowd
+	}
+	if t.Early {
+		t.want(&t.Lead, t.Rest, true)
+	}
+}
+
+// advance takes the campaign from stage to stage.
+func (t *turn) advance() {
+	switch t.Stage {
+	case Standing:
+		switch {
+		case t.Lead.Phase == Owner:
+			t.elected()
+		case t.cfg.NoHeir, t.Once:
+		default:
+			t.succeed()
+		}
+	case Leading:
+		t.giveWay()
+	case Quitting:
+		if t.Lead.Phase == Idle && t.Place.Phase == Idle {
+			t.Stage = Done
+			t.emit(Effect{Kind: Left})
+		}
+	}
+}
+
+// succeed competes for the heir's place, and as heir for the leader's.
+func (t *turn) succeed() {
+	lead, place := &t.Lead, &t.Place
+	switch {
+	case place.Phase == Keeper: // heir no more: first of all nothing is handed over to us any more
+		if t.now.Since(place.Trust.Sent) > t.cfg.TTL {
+			t.Backoff = 0
+		}
+		d := t.backoff(t.Backoff)
+		t.Shy, t.Backoff = d, t.Backoff+1
+		t.Former = place.Signature
+		t.Rest = t.now.Mono + 2*t.cfg.Spread + t.cfg.Crowd
+		t.leave(place, t.cfg.Attempt)
+		t.abandon(lead)
+	case place.Phase == Owner && lead.Phase == Idle:
+		t.want(lead, t.now.Mono+t.courtesy(), !t.cfg.firstCome())
+	case t.Early || place.Phase == Owner || place.Phase == Leaving:
+	case place.Phase == Idle && lead.Phase != Leaving:
+		t.want(place, t.Rest, true)
+	case lead.Phase == Waiting && lead.forgotten(t):
+		t.leave(lead, t.cfg.Attempt)
+	}
+}
+
+// forgotten reports whether nothing of ours is likely to come to a key any more.
+func (l *Lock) forgotten(t *turn) bool {
+	switch l.Remains.Kind {
+	case Nothing:
+		return !l.busy()
+	case Possible:
+		return t.now.Since(l.Remains.Since) > t.cfg.TTL
+	}
+	return false
+}
+
+// elected begins the term.
+func (t *turn) elected() {
+	t.Stage, t.Began = Leading, t.Lead.Trust.Sent
+	t.Memory.leads(ReignOf(t.Lead.Remains.Record), t.now)
+	t.emit(Effect{Kind: Elected, Key: Lead, Record: t.Lead.Remains.Record, Trust: t.Lead.Trust})
+	t.leave(&t.Place, never)
+}
+
+// ends notes that we own a key no more.
+func (t *turn) ends(l *Lock, cause Cause) {
+	if l.Phase != Owner {
+		return
+	}
+	l.Phase = Keeper
+	if l.Key == Lead {
+		t.Stage, t.Cause, t.Ended = Over, cause, t.now
+		if !t.Drain {
+			l.Next = never
+		}
+	}
+	t.emit(Effect{Kind: Ended, Key: l.Key, Record: l.Remains.Record, Cause: cause})
+}
+
+// abandon leaves the leader's key: our record as heir is gone or going, and the leader may
+// have handed over to us while it was there.
+func (t *turn) abandon(l *Lock) {
+	if l.Phase == Idle {
+		l.Phase = Waiting
+	}
+	if l.Phase == Waiting && l.Remains.Kind == Nothing {
+		l.Remains.Kind = Offered
+	}
+	t.leave(l, 2*t.cfg.Attempt)
+}
+
+// quit removes all that is left of the campaign, or hands it over.
+func (t *turn) quit(within time.Duration) {
+	if t.Stage == Done {
+		return
+	}
+	t.ends(&t.Lead, Resigned)
+	t.Stage = Quitting
+	if t.Lead.Phase == Keeper && !t.cfg.NoHeir {
+		t.offer(&t.Lead)
+	}
+	heir := t.Place.Remains.Kind != Nothing || t.Place.busy()
+	t.leave(&t.Place, within)
+	if heir {
+		t.abandon(&t.Lead)
+	}
+	t.leave(&t.Lead, within)
+}
+
+// answered takes in what became of a request.
+func (t *turn) answered(a Answer) {
+	l := t.lock(a.Key)
+	sent := l.Pending
+	if sent.ID != a.ID || sent.Op == NoOp {
+		return
+	}
+	l.Pending = Request{}
+	switch sent.Op {
+	case Ask:
+		t.fitness(l, a)
+	case Create, Displace:
+		t.claimed(l, a)
+	case Refresh:
+		switch l.Phase {
+		case Owner, Keeper:
+			t.refreshed(l, a)
+		case Waiting:
+			t.inherited(l, a)
+		}
+	case Publish:
+		t.published(l, a)
+	case Get:
+		switch l.Phase {
+		case Leaving:
+			t.found(l, a)
+		case Waiting:
+			t.looked(l, a)
+		case Owner:
+			t.reviewed(l, a)
+		}
+	case GetHeir:
+		t.heirFound(l, a)
+	case HandOver:
+		t.handedOver(l, a)
+	case Delete:
+		switch l.Phase {
+		case Waiting:
+			t.cleared(l, sent.Old, a)
+		default:
+			t.removed(l, sent.Old, a)
+		}
+	case Join:
+		t.joined(l, a)
+	case Stay:
+		t.stayed(l, a)
+	}
+}
+
+// fitness takes in what the health check says of a claim.
+func (t *turn) fitness(l *Lock, a Answer) {
+	switch {
+	case l.Phase != Waiting:
+		return
+	case a.Verdict == OK:
+		l.Fit = true
+		return
+	}
+	l.Next = t.retry(l)
+	if l.Line.Kind == InLine {
+		t.send(l, Delete, l.Line.Record, kv.Record{})
+	}
+	t.ends(&t.Place, Unhealthy)
+}
+
+// Due returns when the campaign wants its next step, on the monotonic clock. It is never
+// asked for if that is the largest duration.
+func (c *Campaign) Due() time.Duration {
+	t := &turn{Campaign: c}
+	due := min(c.Lead.due(t), c.Place.due(t), c.healthDue())
+	if c.Stage == Leading {
+		due = min(due, c.dueToGiveWay())
+	}
+	return due
+}
+
+func (l *Lock) due(t *turn) time.Duration {
+	due := never
+	if l.Phase == Owner {
+		due = l.Trust.Sent.Mono + l.Trust.Span
+	}
+	if l.busy() {
+		return due
+	}
+	switch l.Phase {
+	case Waiting:
+		due = min(due, l.Next, l.lookDue(t), t.lineDue(l))
+	case Owner, Keeper:
+		due = min(due, l.Next)
+		if l.Line.Kind != NoPlace {
+			due = min(due, l.Line.Next)
+		}
+		if l.Phase == Owner && l.Text != textOf(l.Remains.Record) {
+			due = min(due, l.Later)
+		}
+	case Leaving:
+		due = min(l.Next, l.Until)
+	}
+	return due
+}
+
+// Watched reports whether the campaign wants to see what a key holds.
+func (c *Campaign) Watched(k Key) bool {
+	l := &c.Lead
+	if k == Place {
+		if l = &c.Place; (c.Stage == Leading || c.Stage == Over) && !c.cfg.NoHeir {
+			return true
+		}
+	}
+	switch l.Phase {
+	case Waiting:
+		return !l.Blind
+	case Owner, Keeper:
+		return true
+	}
+	return false
+}
