@@ -14,6 +14,7 @@ import (
 
 // An event is a line of go test -json; see "go doc test2json".
 type event struct {
+	Time    time.Time
 	Action  string
 	Package string
 	Test    string
@@ -28,6 +29,11 @@ type count struct {
 	packages map[string]*tally
 	holders  map[event]bool     // tests that hold others, by package and name
 	said     map[event][]string // what tests said that have not ended yet
+
+	began    map[event]time.Time
+	says     map[event]*strings.Builder // what a test and those in it said
+	failures []failure                  // of tests that no others hold
+	broken   bool                       // a package failed, and no test of it
 }
 
 func newCount() *count {
@@ -35,6 +41,8 @@ func newCount() *count {
 		packages: map[string]*tally{},
 		holders:  map[event]bool{},
 		said:     map[event][]string{},
+		began:    map[event]time.Time{},
+		says:     map[event]*strings.Builder{},
 	}
 }
 
@@ -60,6 +68,7 @@ const figures = "simulation: "
 
 func (c *count) add(e event, w io.Writer) {
 	test := event{Package: e.Package, Test: e.Test}
+	c.follow(e)
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(w, e.Output)
@@ -76,6 +85,34 @@ func (c *count) add(e event, w io.Writer) {
 		}
 	case "pass", "fail", "skip":
 		c.end(test, e.Action, w)
+	}
+}
+
+// follow notes what becomes of the tests that no others hold.
+func (c *count) follow(e event) {
+	name, _, _ := strings.Cut(e.Test, "/")
+	outermost := event{Package: e.Package, Test: name}
+	switch {
+	case e.Action == "build-output" || e.Action == "build-fail":
+		c.broken = true
+	case e.Action == "output" && e.Test != "":
+		if c.says[outermost] == nil {
+			c.says[outermost] = &strings.Builder{}
+		}
+		c.says[outermost].WriteString(e.Output)
+	case e.Action == "run" && e.Test == name:
+		c.began[outermost] = e.Time
+	case e.Action == "fail" && e.Test == name && name != "":
+		var said string
+		if b := c.says[outermost]; b != nil {
+			said = b.String()
+		}
+		c.failures = append(c.failures, failure{pkg: e.Package, test: name, from: c.began[outermost], to: e.Time, said: said})
+	case e.Action == "fail" && e.Test == "":
+		c.broken = c.broken || !slices.ContainsFunc(c.failures, func(f failure) bool { return f.pkg == e.Package })
+	}
+	if e.Test == name && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
+		delete(c.says, outermost)
 	}
 }
 
