@@ -39,7 +39,7 @@ func TestAnErrorSaysWhatEachMemberHasSaid(t *testing.T) {
 			}
 			return nil
 		},
-		"no majority agrees: 2 of 3 members must agree; member-0 promised; member-1 refused: it has promised a later attempt; member-2 refused: it has promised a later attempt": func(m lease.Message) lease.Message {
+		"; member-1 refused: it has promised a later attempt; member-2 refused: it has promised a later attempt": func(m lease.Message) lease.Message {
 			if p, ok := m.(lease.Prepare); ok {
 				return refuse(p.Ballot, p.Ballot.Counter+1)
 			}
