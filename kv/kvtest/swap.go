@@ -2,7 +2,6 @@ package kvtest
 
 import (
 	"strconv"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -107,12 +106,17 @@ func publishingDoesNotChangeTheTTL(t *trial) {
 }
 
 func publishingDoesNotShortenALife(t *trial) {
-	name, start := t.name(), time.Now()
-	rec := t.create(t.s, name, t.mortal("v"))
-	for range 5 {
-		rec = t.publish(t.s, name, rec, rec.Value+"+")
-	}
-	t.fades(name, rec, start, nil)
+	name, rec, created, _ := t.inTime(0, func(name string, rec kv.Record) (_ kv.Record, err error) {
+		for range 5 {
+			next := rec
+			next.Value += "+"
+			if rec, err = t.s.Swap(t.ctx, name, rec, next); err != nil {
+				return rec, err
+			}
+		}
+		return rec, nil
+	})
+	t.fades(name, rec, created, nil)
 }
 
 func anOwnerKeepsItsRecordThroughItsOwnChanges(t *trial) {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/kv"
 )
 
 const handsOver = "With another signature in next, Swap hands the safe over: the record gets a new, larger token and its full TTL from the start of the call."
@@ -50,11 +52,13 @@ func aTakeoverWorksFromAnyClient(t *trial) {
 // The old record's own end, half a life after the takeover, must not take the
 // new one along.
 func aTakeoverGrantsAFullLife(t *trial) {
-	name := t.name()
-	old := t.create(t.s, name, t.mortal("the old"))
-	time.Sleep(t.ttl / 2)
-	start := time.Now()
-	rec := t.swap(t.s, name, t.get(t.s, name), t.mortal("the next"))
+	var old kv.Record
+	name, rec, _, start := t.inTime(t.ttl/2, func(name string, rec kv.Record) (_ kv.Record, err error) {
+		if old, err = t.s.Get(t.ctx, name); err != nil {
+			return old, err
+		}
+		return t.s.Swap(t.ctx, name, old, t.mortal("the next"))
+	})
 	require.Greater(t, rec.Token, old.Token)
 	t.fades(name, rec, start, nil)
 }
