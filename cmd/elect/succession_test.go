@@ -245,9 +245,9 @@ func TestARequestIsGivenUpWhenItsTimeIsOver(t *testing.T) {
 
 func TestAHigherRankTakesOverWhenItHasBeenHeirForLong(t *testing.T) {
 	eachStore(t, func(t *testing.T, p *place) {
-		anna := p.stand("anna", isLeader, "--succession", "rank", "--rank", "1", "--ttl", "1m", "--stability", "1s")
+		anna := p.stand("anna", isLeader, "--succession", "rank", "--rank", "1", "--ttl", "1m", "--grace", "20s", "--stability", "1s")
 		child := p.pid("child-anna")
-		p.stand("ben", isHeir, "--succession", "rank", "--rank", "2", "--ttl", "1m", "--stability", "1s")
+		p.stand("ben", isHeir, "--succession", "rank", "--rank", "2", "--ttl", "1m", "--grace", "20s", "--stability", "1s")
 		p.pid("child-ben")
 		require.True(t, p.has("stopped-anna"))
 		require.False(t, alive(child))
