@@ -7,10 +7,10 @@
 // others does not. The exit status is 0 if go test's is, else 1.
 //
 // Tests of leases have deadlines, which mean nothing while the host of a virtual machine
-// runs something else. Where all that failed did so while a tenth or more of the
-// processors' time was withheld, as the kernel counts it, the tests that failed are run
-// again, up to three times, and the output says so. Two leaders, tokens that go back, work
-// after a term, races and panics are failures whatever the host did.
+// runs something else. Where all that failed was late, and a tenth or more of the
+// processors' time was withheld meanwhile, as the kernel counts it, the tests that failed
+// are run again, up to three times, and the output says so. A test that found anything else
+// wrong has failed, whatever the host did.
 package main
 
 import (
