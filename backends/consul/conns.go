@@ -21,10 +21,10 @@ const (
 	shortPolls = 4  // reads, of watches that begin and of keys that find no room for a blocking query
 	requests   = 32 // everything else
 
-	// few is the limit for a while after a refusal, for reads and for everything else.
-	// Go's transport keeps as many connections open between requests as both need
-	// (GOMAXPROCS + 1, in the client's default), so that none has to be opened.
-	few = 1
+	// fewRequests is the limit for a while after a refusal. Go's transport keeps
+	// about as many connections open between requests (GOMAXPROCS + 1, in the
+	// client's default), so that none has to be opened.
+	fewRequests = 4
 )
 
 // MaxConnections is how many connections the stores of one client hold at most, over
@@ -72,8 +72,8 @@ var perClient sync.Map //nolint:gochecknoglobals // the bound is that of a clien
 
 func connectionsOf(client *api.Client) *connections {
 	c := &connections{long: make(map[*longPoll]struct{}), views: make(map[subject]*view)}
-	c.requests.width = func() int { return c.room(requests) }
-	c.polls.width = func() int { return c.room(shortPolls) }
+	c.requests.width = c.room
+	c.polls.width = func() int { return shortPolls }
 	if client == nil {
 		return c
 	}
@@ -85,14 +85,14 @@ func connectionsOf(client *api.Client) *connections {
 	return known.(*connections)
 }
 
-// room returns how many requests of a kind there may be at once, of so many at most.
-func (c *connections) room(most int) int {
+// room returns how many requests there may be at once.
+func (c *connections) room() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Since(c.refused) < calm {
-		return few
+		return fewRequests
 	}
-	return most
+	return requests
 }
 
 // request makes one request that is no watch's, as soon as there is room.

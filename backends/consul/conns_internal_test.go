@@ -226,7 +226,7 @@ func TestThereAreFewRequestsForAWhileAfterARefusal(t *testing.T) {
 		}
 		require.Equal(t, requests, atOnce())
 		c.starved()
-		require.Equal(t, few, atOnce())
+		require.Equal(t, fewRequests, atOnce())
 		time.Sleep(calm)
 		require.Equal(t, requests, atOnce())
 	})
