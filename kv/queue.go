@@ -22,6 +22,10 @@ import "context"
 type Queue interface {
 	Store
 
+	// Lines reports whether the store keeps lines, which its settings may decide. It
+	// asks no server, and always says the same.
+	Lines() bool
+
 	// Join puts rec at the end of the line, and returns it as it stands there.
 	// Of rec it uses the Signature, Value, Note and TTL, as Create does; the token is
 	// the one that it is going to lead with. Whether it is first already, Stay

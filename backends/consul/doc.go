@@ -172,9 +172,9 @@
 //   - Refresh: a consistent read, which costs the servers a round of heartbeats
 //     and no write to disk, and a renewal, which the leader keeps in memory.
 //   - Publish: a read and a transaction. Delete: one more, for the session.
-//   - Hand-over: two reads, a renewal, a transaction. The old leader's session
-//     is left to expire, as an heir's is that gives up either of its records:
-//     idle for up to twice its TTL.
+//   - Hand-over: two reads, a renewal, a transaction; in one step ([Store.HandOver]) a
+//     read and a transaction. The old leader's session is left to expire, as an heir's
+//     is that gives up either of its records: idle for up to twice its TTL.
 //   - Watch: one blocking query at a time. An unchanged safe costs one request
 //     each minute ([Options].Backstop), or each two TTLs of a live record if
 //     that is less, but at least 10 s. A refresh wakes nobody. At a key that is

@@ -51,8 +51,9 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// Store is a [kv.Store] in Consul. Use [New] to make one. It keeps no state of
-// its own: any number of them may share a client, and the safes.
+// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]). Use
+// [New] to make one. It keeps no state of its own: any number of them may share a
+// client, and the safes.
 type Store struct {
 	client   *api.Client
 	conns    *connections // of all stores that have the client
@@ -60,7 +61,7 @@ type Store struct {
 	observed bool // what it reads and writes are the cells of a register
 }
 
-var _ kv.Store = (*Store)(nil)
+var _ kv.HandOver = (*Store)(nil)
 
 // New returns a store that uses the client and never closes it. The client's
 // address, TLS, token, namespace and datacenter are those of the store. Options

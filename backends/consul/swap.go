@@ -35,9 +35,7 @@ func (s *Store) swap(ctx context.Context, key string, old, next kv.Record) (kv.R
 	case next.Lease == "":
 		return s.takeOver(ctx, key, now, next)
 	case next.Lease == now.session:
-		// Guard, which knows an owner by its session, would not tell the two apart.
-		return kv.Record{}, fmt.Errorf("session %s has another signature in this safe: want another session: %w",
-			next.Lease, kv.ErrInvalid)
+		return kv.Record{}, errOneSession(now.session)
 	}
 	return s.handOver(ctx, key, now, next)
 }

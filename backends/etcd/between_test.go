@@ -50,7 +50,7 @@ func meddledWithAt(t testing.TB, options etcdkv.Options, step, addr string) (sto
 func TestAForeignRecordThatComesBetweenALookAndAWriteIsLeftAlone(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
 	store, meddle := meddled(t, "/Txn")
-	_, heir := held(t, store)
+	second, heir := held(t, store)
 	for what, write := range map[string]func(name string, rec kv.Record) error{
 		"publish": func(name string, rec kv.Record) error {
 			_, err := store.Swap(within(t, patience), name, rec, kv.Record{Signature: rec.Signature})
@@ -62,6 +62,10 @@ func TestAForeignRecordThatComesBetweenALookAndAWriteIsLeftAlone(t *testing.T) {
 		},
 		"hand over": func(name string, rec kv.Record) error {
 			_, err := store.Swap(within(t, patience), name, rec, heir)
+			return err
+		},
+		"hand over in one step": func(name string, rec kv.Record) error {
+			_, err := store.HandOver(within(t, patience), name, rec, second, heir, "")
 			return err
 		},
 		"delete": func(name string, rec kv.Record) error { return store.Delete(within(t, patience), name, rec) },

@@ -39,6 +39,18 @@ func TestEachOperationCostsWhatTheDocumentationSays(t *testing.T) {
 		}
 		costs("swap, takeover", 3, func() { rec, err = store.Swap(within(t, patience), name, rec, signed("next")); ok() })
 		costs("swap, hand-over", 4, func() { rec, err = store.Swap(within(t, patience), name, rec, heir); ok() })
+		rec, err = store.Swap(within(t, patience), name, rec, signed("again"))
+		ok()
+		stale := rec
+		stale.Revision++
+		costs("hand-over in one step, refused", 1, func() {
+			_, err = store.HandOver(within(t, patience), name, stale, second, heir, "note")
+			require.ErrorIs(t, err, kv.ErrStale)
+		})
+		costs("hand-over in one step", 1, func() {
+			rec, err = store.HandOver(within(t, patience), name, rec, second, heir, "note")
+			ok()
+		})
 		gets := int64(1)
 		if options.Plain {
 			gets = 2

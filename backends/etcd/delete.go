@@ -24,7 +24,7 @@ func (sf safe) delete(ctx context.Context, rec kv.Record) error {
 			return err
 		}
 		if resp.Succeeded {
-			return sf.free(ctx, rec.Lease)
+			return sf.free(ctx, rec.Lease, resp.Header.GetRaftTerm())
 		}
 	}
 }

@@ -31,6 +31,11 @@
 //   - Each change of etcd's leader starts the lives of all leases anew, longer by
 //     an election timeout: failover takes longer then, and never less than the
 //     TTL. [Store.Lifetime] has the times of a cluster without such changes.
+//   - A new leader of etcd denies a lease that its predecessor has just granted, until
+//     it has caught up. So no record is taken for lost by that answer alone:
+//     [Store.Refresh] and [Store.Stay] look at the key, and a hand-over reads and asks
+//     again. If the lease turns out to be in use, they return an error that leaves the
+//     outcome open, and the next try tells.
 //   - An old Election client looks at its key only when it writes. It may believe
 //     for long that it leads after its key is gone, and no store can show that.
 //     Its fence is smaller than the token of whoever leads now.
@@ -113,8 +118,10 @@
 // TTLs are rounded up to whole seconds, and no lease is shorter than one and a
 // half election timeouts of the servers (2 s by default). Record.TTL is what was
 // granted. A record in the safe of the heir and one handed over to it share the
-// heir's lease, which is revoked with the last of them. A hand-over requires, in
-// its Txn, that the lease has a key: an heir without a record is no heir.
+// heir's lease, which is revoked with the last of them, or fades if etcd has got
+// another leader since that was deleted. A hand-over requires, in its Txn, that the
+// lease has a key: an heir without a record is no heir. That of HandOver requires that
+// this is the heir's own, as it was read, and renews nothing.
 //
 // Every other value at the key is foreign. A record whose key has no lease, ours
 // or not, is permanent: it stays until somebody deletes it. What another program
@@ -179,8 +186,8 @@
 // repeats a keep-alive without a pause until the context ends, some ten thousand
 // times a second.
 //
-// Contexts with outgoing gRPC metadata of their own (tracing, say) keep watches
-// from sharing a stream.
+// All watches of a safe by one Store share their requests. Each ends with its own context,
+// but its requests carry none of the values of that, such as outgoing gRPC metadata.
 //
 // # Cost
 //
@@ -194,13 +201,18 @@
 //	Swap, new value  2: read, Txn (w)
 //	Swap, takeover   3: read, grant (w), Txn (w)
 //	Swap, hand-over  4: read, keep-alive, timetolive, Txn (w)
+//	HandOver         1: Txn (w)
 //	Delete           4: read, Txn (w), timetolive, revoke (w)
 //	Get              1: read; with Plain another, of the companion
 //	Watch            2 to begin with; with Plain 3
 //
-// An idle watch sends three messages each Backstop, which is a minute: a read,
-// and an end and a beginning on the stream. All watches of a client share one
-// stream, and a change is pushed to each. With Plain, a watch reads a companion
+// A hand-over to an heir whose lease etcd denies is refused after 4 or 5, of which none
+// is a write.
+//
+// All watches of a safe by one Store share a watch of the client's, and each new one costs
+// one read. While nothing changes it sends three messages each Backstop, which is a
+// minute: a read, and an end and a beginning on the stream. All watches of a client share
+// one stream, and a change is pushed to each. With Plain, a watch reads a companion
 // at its beginnings and with each change of what the safe holds. In a line every
 // watch is told of everybody who comes and goes, and keeps all keys in memory
 // with their values. A candidate that waits in line stays there by a Stay a few

@@ -66,7 +66,7 @@ func (s *Store) open(ctx context.Context, name string) (safe, error) {
 
 // openLine begins every operation on places in line.
 func (s *Store) openLine(ctx context.Context, name string) (safe, error) {
-	if s.opts.Layout != Queue {
+	if !s.Lines() {
 		return safe{}, fmt.Errorf("the layout %q keeps no lines: %w", s.opts.Layout, errors.ErrUnsupported)
 	}
 	return s.open(ctx, name)

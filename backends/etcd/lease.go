@@ -65,8 +65,19 @@ func (sf safe) grant(ctx context.Context, ttl time.Duration) (lease string, gran
 	return leaseName(resp.ID), time.Duration(resp.TTL) * time.Second, nil
 }
 
-// keepAlive starts the lease's TTL anew and returns it. It returns [kv.ErrStale]
-// if there is no such lease.
+// errDenied is what etcd says of a lease that has ended. Alone it proves nothing: a
+// member that has just become etcd's leader says so as well, of a lease that its
+// predecessor has granted, until it has caught up. So the caller looks at the key.
+var errDenied = errors.New("etcd denies the lease")
+
+// errDoubt is the error if a record turns out to have the lease that etcd denies: the
+// outcome is open.
+func errDoubt(lease string) error {
+	return fmt.Errorf("%w %s although a record has it, perhaps because etcd has a new leader that has not caught up", errDenied, lease)
+}
+
+// keepAlive starts the lease's TTL anew and returns it. It returns errDenied if etcd
+// knows no such lease, and [kv.ErrStale] if none is named.
 func (sf safe) keepAlive(ctx context.Context, lease string) (time.Duration, error) {
 	id, err := leaseID(lease)
 	if err != nil {
@@ -77,7 +88,7 @@ func (sf safe) keepAlive(ctx context.Context, lease string) (time.Duration, erro
 	}
 	resp, err := sf.client.KeepAliveOnce(ctx, id)
 	if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return 0, kv.ErrStale
+		return 0, errDenied
 	}
 	if err != nil {
 		return 0, err
@@ -98,44 +109,45 @@ func (sf safe) revoke(ctx context.Context, lease string) error {
 }
 
 // keys returns the keys of records that have the lease, none if there is no such
-// lease. A companion is nothing without its key.
-func (sf safe) keys(ctx context.Context, lease string) ([]string, error) {
+// lease, and the Raft term in which that was asked. A companion is nothing without its key.
+func (sf safe) keys(ctx context.Context, lease string) (keys []string, term uint64, _ error) {
 	id, err := leaseID(lease)
 	if err != nil || id == clientv3.NoLease {
-		return nil, err
+		return nil, 0, err
 	}
 	resp, err := sf.client.TimeToLive(ctx, id, clientv3.WithAttachedKeys())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	var keys []string
 	for _, key := range resp.Keys {
 		if !sf.isCompanion(string(key)) {
 			keys = append(keys, string(key))
 		}
 	}
-	return keys, nil
+	return keys, resp.GetRaftTerm(), nil
 }
 
 // backed is the condition that the lease still has one of the keys that it has
-// now. It returns [kv.ErrStale] if it has none.
+// now. It returns errDenied if it has none.
 func (sf safe) backed(ctx context.Context, lease string) (clientv3.Cmp, error) {
-	keys, err := sf.keys(ctx, lease)
+	keys, _, err := sf.keys(ctx, lease)
 	if err != nil {
 		return clientv3.Cmp{}, err
 	}
 	if len(keys) == 0 {
-		return clientv3.Cmp{}, kv.ErrStale
+		return clientv3.Cmp{}, errDenied
 	}
 	id, err := leaseID(lease)
 	return clientv3.Compare(clientv3.LeaseValue(keys[0]), "=", id), err
 }
 
-// free ends the lease of a record that was deleted, unless another key has it:
-// after a hand-over, one lease backs two records.
-func (sf safe) free(ctx context.Context, lease string) error {
-	keys, err := sf.keys(ctx, lease)
-	if err == nil && len(keys) == 0 {
+// free ends the lease of a record that was deleted in a Raft term, unless another key has
+// it: after a hand-over, one lease backs two records. A member that has led etcd only since
+// then may not know of the other key yet: where the term has changed, the lease is left to
+// fade.
+func (sf safe) free(ctx context.Context, lease string, deleted uint64) error {
+	keys, term, err := sf.keys(ctx, lease)
+	if err == nil && len(keys) == 0 && term == deleted {
 		err = sf.revoke(ctx, lease)
 	}
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
 )
 
@@ -39,21 +40,27 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// A Store is a [kv.Store] in etcd, and a [kv.Queue] in the layout Queue. Use [New]
-// to make one. It keeps no state of its own: any number of them may share the
+// A Store is a [kv.Store] in etcd that hands over in one step ([kv.HandOver]), and a
+// [kv.Queue] in the layout Queue. Use [New] to make one. It keeps no state of its own: any number of them may share the
 // client and the safes.
 type Store struct {
 	client   *clientv3.Client
 	opts     Options
 	observed bool // what it reads and writes are the cells of a register
+	board    *board.Board
 }
 
-var _ kv.Queue = (*Store)(nil)
+var (
+	_ kv.Board    = (*Store)(nil)
+	_ kv.Queue    = (*Store)(nil)
+	_ kv.HandOver = (*Store)(nil)
+)
 
 // New returns a store that uses the client, and never closes it. Options may be
 // nil.
 func New(client *clientv3.Client, opts *Options) *Store {
 	s := &Store{client: client}
+	s.board = board.New(rest, s.shown)
 	if opts != nil {
 		s.opts = *opts
 	}
@@ -82,6 +89,8 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 // read. Between the two, a takeover has a lease granted, and a hand-over keeps the
 // heir's alive and finds a key that has it: its Txn requires that this still is
 // so, and is made anew with another key of that lease if only this has changed.
+// If etcd denies the heir's lease, a read follows, and etcd is asked again: the error
+// is [kv.ErrStale], or leaves the outcome open if the lease turns out to have a key.
 // The heir's lease is another than old's, or the error is [kv.ErrInvalid].
 //
 // In a line, where a key's name tells the lease, the Txn of a takeover or
@@ -98,7 +107,8 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 // Refresh implements [kv.Store]: a LeaseKeepAlive, then a linearizable read that
 // proves that the key still holds the record, with the same lease, and is the
 // first in line. The keep-alive alone proves nothing, since a lease outlives its
-// key.
+// key, and neither does its refusal: if the key still holds the record with the lease
+// that etcd denies, the error leaves the outcome open, and a later call tells.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	sf, err := s.open(ctx, name)
 	if err == nil {
@@ -134,6 +144,9 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	return outcome(ctx, "get", name, rec, err)
 }
 
+// Lines implements [kv.Queue]: lines are kept in the layout Queue.
+func (s *Store) Lines() bool { return s.opts.Layout == Queue }
+
 // Join implements [kv.Queue] in the layout Queue: a read that looks for the
 // signature, a LeaseGrant, then one Txn that puts the place with that lease if its
 // key does not exist. In the other layouts it returns [errors.ErrUnsupported].
@@ -149,8 +162,8 @@ func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record
 }
 
 // Stay implements [kv.Queue] in the layout Queue: a LeaseKeepAlive, then one
-// linearizable read of the place and of the first in line. In the other layouts
-// it returns [errors.ErrUnsupported].
+// linearizable read of the place and of the first in line, which decides as in
+// Refresh. In the other layouts it returns [errors.ErrUnsupported].
 func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (place kv.Record, leads bool, err error) {
 	var now standing
 	sf, err := s.openLine(ctx, name)

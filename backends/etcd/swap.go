@@ -2,6 +2,7 @@ package etcdkv
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,10 +24,14 @@ func (sf safe) swap(ctx context.Context, old, next kv.Record) (kv.Record, error)
 	if err != nil {
 		return kv.Record{}, err
 	}
-	if next.Lease != "" {
-		return sf.handOver(ctx, now, next)
+	if next.Lease == "" {
+		return sf.sign(ctx, next, now, kv.ErrStale, func(string) []clientv3.Cmp { return sf.holdsOnly(now) })
 	}
-	return sf.sign(ctx, next, now, kv.ErrStale, func(string) []clientv3.Cmp { return sf.holdsOnly(now) })
+	rec, err := sf.handOver(ctx, now, next)
+	if errors.Is(err, errDenied) {
+		err = sf.unbacked(ctx, now, next.Lease)
+	}
+	return rec, err
 }
 
 // findHeld returns old as the safe holds it, if that is still so.
@@ -71,9 +76,11 @@ func (sf safe) publish(ctx context.Context, old, next kv.Record) (kv.Record, err
 //
 // One lease does not back one signature after another: what knows the owner by
 // its lease, as Guard does, would not tell the two apart.
+//
+// It returns errDenied if etcd says that the heir has no lease, or no record with it.
 func (sf safe) handOver(ctx context.Context, now, heir kv.Record) (kv.Record, error) {
 	if heir.Lease == now.Lease {
-		return kv.Record{}, fmt.Errorf("lease %s has another signature in this safe: want another lease: %w", heir.Lease, kv.ErrInvalid)
+		return kv.Record{}, errOneLease(heir.Lease)
 	}
 	ttl, err := sf.keepAlive(ctx, heir.Lease)
 	if err != nil {
@@ -97,4 +104,25 @@ func (sf safe) handOver(ctx context.Context, now, heir kv.Record) (kv.Record, er
 		}
 		// It was the other key that changed. The lease may have a third.
 	}
+}
+
+// unbacked returns why nothing is handed over to an heir whose lease etcd denies. At
+// which key the heir's record is, nothing tells, so etcd is asked again: whoever leads
+// it when a linearizable read is answered has caught up with all that was granted.
+func (sf safe) unbacked(ctx context.Context, now kv.Record, lease string) error {
+	if _, err := sf.findSole(ctx, now); err != nil {
+		return err
+	}
+	keys, _, err := sf.keys(ctx, lease)
+	if err == nil && len(keys) == 0 {
+		err = kv.ErrStale
+	}
+	if err == nil {
+		err = errDoubt(lease)
+	}
+	return err
+}
+
+func errOneLease(lease string) error {
+	return fmt.Errorf("lease %s has another signature in this safe: want another lease: %w", lease, kv.ErrInvalid)
 }

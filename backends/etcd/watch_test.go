@@ -2,6 +2,7 @@ package etcdkv_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -19,6 +20,23 @@ func publish(t testing.TB, store kv.Store, name string, rec kv.Record, value str
 	rec, err := store.Swap(within(t, patience), name, rec, kv.Record{Signature: rec.Signature, Value: value})
 	require.NoError(t, err)
 	return rec
+}
+
+// The watch is there before the state is read, and is told of changes that the read shows
+// already.
+func TestAWatchDoesNotGoBackToBeforeWhatItHasSeen(t *testing.T) {
+	writer := openWith(t, nil, etcdkv.Options{}, testenv.Etcd(t))
+	store, meddle := meddled(t, "/Range")
+	name, rec := held(t, writer)
+	*meddle = func() {
+		for i := range 100 { // of which a reader would see some
+			rec = publish(t, writer, name, rec, strconv.Itoa(i))
+		}
+	}
+	w := watching(t, store, name)
+	require.Equal(t, rec, w.next().rec, "what the read shows")
+	rec = publish(t, writer, name, rec, "last")
+	require.Equal(t, rec, w.next().rec, "and nothing older")
 }
 
 // While the watch is cut off, the revision goes from which it would go on.

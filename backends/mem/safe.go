@@ -6,14 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
 )
 
 // A safe is a line of records, of which it holds the first. It outlives them, so
 // that those who watch it keep their place.
 type safe struct {
-	line    []place
-	changed chan struct{} // closed at the next change
+	line   []place
+	topics map[*board.Topic]struct{} // of those who follow it
 }
 
 // A place is a record in line.
@@ -33,6 +34,11 @@ func (sf *safe) sweep() {
 // find returns the index of a record in the line, or -1.
 func (sf *safe) find(rec kv.Record) int {
 	return slices.IndexFunc(sf.line, func(p place) bool { return p.rec.Owns(rec) })
+}
+
+// holds reports whether the safe holds a record at its revision.
+func (sf *safe) holds(rec kv.Record) bool {
+	return sf.find(rec) == 0 && sf.line[0].rec.Revision == rec.Revision
 }
 
 // add puts a record at the end of the line. It lives for its TTL from now on, or
@@ -58,8 +64,9 @@ func (sf *safe) remove(i int) {
 }
 
 func (sf *safe) wake() {
-	close(sf.changed)
-	sf.changed = make(chan struct{})
+	for t := range sf.topics {
+		t.Hint()
+	}
 }
 
 // at returns the safe of a name, with those in line who are alive. The caller
@@ -67,7 +74,7 @@ func (sf *safe) wake() {
 func (s *Store) at(name string) *safe {
 	sf := s.safes[name]
 	if sf == nil {
-		sf = &safe{changed: make(chan struct{})}
+		sf = &safe{topics: make(map[*board.Topic]struct{})}
 		s.safes[name] = sf
 	}
 	sf.sweep()
@@ -115,24 +122,27 @@ func (s *Store) step(ctx context.Context, name string, do func(*safe) (kv.Record
 	return rec, nil
 }
 
-// look returns what the safe holds now, the zero record if that is nothing; when
-// it expires, if ever; and a channel that is closed at the next change.
-func (s *Store) look(name string) (kv.Record, time.Time, <-chan struct{}) {
+// look returns what the safe holds now, the zero record if that is nothing, and when it
+// expires, if ever.
+func (s *Store) look(name string) (kv.Record, time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sf := s.at(name)
 	if len(sf.line) == 0 {
-		return kv.Record{}, time.Time{}, sf.changed
+		return kv.Record{}, time.Time{}
 	}
-	return sf.line[0].rec, sf.line[0].expires, sf.changed
+	return sf.line[0].rec, sf.line[0].expires
 }
 
-// state is what a reader is told of a safe that holds rec.
-func state(rec kv.Record) (kv.Record, error) {
-	if rec == (kv.Record{}) {
-		return rec, kv.ErrVacant
+// follow has a topic hinted at when the safe changes, or no more.
+func (s *Store) follow(name string, t *board.Topic, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sf := s.at(name); on {
+		sf.topics[t] = struct{}{}
+	} else {
+		delete(sf.topics, t)
 	}
-	return rec, nil
 }
 
 var errNoName = fmt.Errorf("memkv: a safe needs a name: %w", kv.ErrInvalid)
@@ -162,4 +172,18 @@ func checkOwn(name string, rec kv.Record) error {
 		return fmt.Errorf("memkv: %q: a record needs a signature: %w", name, kv.ErrInvalid)
 	}
 	return nil
+}
+
+// checkHeir refuses a hand-over that can never be made.
+func checkHeir(name string, old kv.Record, place string, heir kv.Record) error {
+	if err := checkOwn(name, old); err != nil {
+		return err
+	}
+	if err := checkOwn(place, heir); err != nil {
+		return err
+	}
+	if heir.Signature == old.Signature {
+		return fmt.Errorf("memkv: %q: want an heir with another signature: %w", name, kv.ErrInvalid)
+	}
+	return check(name, heir)
 }

@@ -5,26 +5,35 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math"
 	"sync"
 	"time"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
 )
 
 // Store is a [kv.Store] in memory. Use [New] or [NewQueue] to make one.
 type Store struct {
 	lines bool
+	board *board.Board
 
 	mu    sync.Mutex
 	safes map[string]*safe
 	count uint64 // the last token or revision given out
 }
 
-var _ kv.Queue = (*Store)(nil)
+var (
+	_ kv.Board    = (*Store)(nil)
+	_ kv.Queue    = (*Store)(nil)
+	_ kv.HandOver = (*Store)(nil)
+)
 
 // New returns a store in which all safes are vacant.
 func New() *Store {
-	return &Store{safes: make(map[string]*safe)}
+	s := &Store{safes: make(map[string]*safe)}
+	s.board = board.New(0, s.shown)
+	return s
 }
 
 // NewQueue returns a store as [New] does, in which candidates wait in line.
@@ -59,7 +68,7 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 	}
 	return s.step(ctx, name, func(sf *safe) (kv.Record, error) {
 		switch {
-		case sf.find(old) != 0 || sf.line[0].rec.Revision != old.Revision:
+		case !sf.holds(old):
 			return kv.Record{}, kv.ErrStale
 		case next.Signature == old.Signature:
 			rec := sf.line[0].rec
@@ -68,6 +77,24 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 		case len(sf.line) > 1:
 			return kv.Record{}, fmt.Errorf("others are in line: %w", kv.ErrStale)
 		}
+		return sf.set(0, s.sign(next)), nil
+	})
+}
+
+// HandOver implements [kv.HandOver]. The record keeps itself alive.
+func (s *Store) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	if err := checkHeir(name, old, place, heir); err != nil {
+		return kv.Record{}, err
+	}
+	return s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		switch {
+		case !sf.holds(old) || !s.at(place).holds(heir):
+			return kv.Record{}, kv.ErrStale
+		case len(sf.line) > 1:
+			return kv.Record{}, fmt.Errorf("others are in line: %w", kv.ErrStale)
+		}
+		next := heir
+		next.Note = note
 		return sf.set(0, s.sign(next)), nil
 	})
 }
@@ -105,9 +132,15 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	if ctx.Err() != nil {
 		return kv.Record{}, context.Cause(ctx)
 	}
-	rec, _, _ := s.look(name)
-	return state(rec)
+	rec, _ := s.look(name)
+	if rec == (kv.Record{}) {
+		return rec, kv.ErrVacant
+	}
+	return rec, nil
 }
+
+// Lines implements [kv.Queue]: lines are kept in a store that [NewQueue] has made.
+func (s *Store) Lines() bool { return s.lines }
 
 // Join implements [kv.Queue] for a store that [NewQueue] has made.
 func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
@@ -145,32 +178,29 @@ func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (_ kv.Reco
 
 // Watch implements [kv.Store].
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
-	return func(yield func(kv.Record, error) bool) {
-		if name == "" {
-			yield(kv.Record{}, errNoName)
-			return
-		}
-		expiry := time.NewTimer(0)
-		defer expiry.Stop()
-		var last kv.Record
-		for first := true; ctx.Err() == nil; first = false {
-			rec, expires, changed := s.look(name)
-			if (first || rec != last) && !yield(state(rec)) {
-				return
-			}
-			last = rec
-			expiry.Stop()
-			if !expires.IsZero() {
-				expiry.Reset(time.Until(expires))
-			}
-			select {
-			case <-ctx.Done():
-			case <-changed:
-			case <-expiry.C:
-			}
-		}
-		yield(kv.Record{}, context.Cause(ctx))
+	return s.board.Watch(ctx, name)
+}
+
+// Follow implements [kv.Board].
+func (s *Store) Follow(name string, tell func(kv.Record, error)) (stop func()) {
+	return s.board.Follow(name, tell)
+}
+
+// shown is the source of the store's board.
+func (s *Store) shown(name string, t *board.Topic) (look board.Look, end func(), err error) {
+	if name == "" {
+		return nil, nil, errNoName
 	}
+	s.follow(name, t, true)
+	look = func(_ context.Context, show func(kv.Record)) (time.Duration, error) {
+		rec, expires := s.look(name)
+		show(rec)
+		if expires.IsZero() {
+			return math.MaxInt64, nil
+		}
+		return time.Until(expires), nil
+	}
+	return look, func() { s.follow(name, t, false) }, nil
 }
 
 // Lifetime implements [kv.Store]: records live exactly as long as asked.

@@ -211,8 +211,12 @@
 // read-only commands, so that a cluster client with ReadOnly, RouteByLatency or
 // RouteRandomly sends them to the primary too.
 //
-// While a slot of a cluster migrates, creates and swaps fail with TRYAGAIN, since
-// they need both keys of a safe at one node; refreshes, deletes and reads follow
+// HandOver needs the keys of two safes. In a cluster they are in one slot if both
+// names have the same hash tag, as "{jobs}" and "{jobs}:heir" do. If not, it returns an
+// error that matches [errors.ErrUnsupported], and a hand-over takes a Get and a Swap.
+//
+// While a slot of a cluster migrates, creates, swaps and hand-overs fail with TRYAGAIN,
+// since they need several keys at one node; refreshes, deletes and reads follow
 // the record. With a quarantine, reads need two keys as well. With plain values
 // everything does: while the record and its text are at two nodes, the leader
 // cannot refresh; nor can anybody tell that the safe is vacant until the slot has
@@ -237,16 +241,16 @@
 //
 // # Cost
 //
-// Each operation is one EVALSHA. A leader sends its refreshes.
+// Each operation is one EVALSHA, HandOver among them. A leader sends its refreshes.
 //
 // A watch looks (one EVALSHA) at its beginning, when its subscription stands,
 // after each hint, when the record's expiry is due (within 21 ms after it), and at
 // intervals of at most Options.Backstop (1 s, less up to a quarter). So a leader
-// learns within about a second that its record was deleted or overwritten, and a
-// waiter costs about one look a second. With thousands of waiters, or with
-// keyspace events, a longer Backstop will do. Those who wait for the same expiry
-// look at moments spread over 20 ms. No watch looks more often than every 10 ms,
-// whatever it is told.
+// learns within about a second that its record was deleted or overwritten. All who
+// watch a safe by one Store share these looks: they cost about one a second, however
+// many wait. With thousands of processes, or with keyspace events, a longer Backstop
+// will do. Processes that wait for the same expiry look at moments spread over 20 ms.
+// Hints make nobody look more often than every 10 ms.
 //
 // Hints come from the scripts, which publish each change, at once; and from
 // keyspace events where the server's notify-keyspace-events has them ("Kg$xe"
@@ -259,8 +263,9 @@
 // All watches of a Store share one connection for their subscriptions, pinged
 // every 5 s, outside the client's pool; it lasts as long as anybody watches.
 //
-// A handover is one EVALSHA of the leader, and for each waiter a look and
-// perhaps a create.
+// A handover to an heir is one EVALSHA of the leader and one look of each process
+// that watches the leader's safe. Without an heir it is one EVALSHA, a look of each
+// process that waits, and the creates of those who claim.
 //
 // Where observers judge, a watch looks after each refresh too, and after half the
 // record's TTL if nothing hints at one: with a TTL of 15 s, once in five seconds

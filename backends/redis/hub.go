@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/electkv/election/internal/board"
 )
 
 // parting is how long the last watch waits for the connection to be given up.
@@ -14,7 +16,7 @@ import (
 // ends with the client's timeouts.
 const parting = time.Second
 
-// A hub hands the server's hints to the watches of one store. They share one
+// A hub hands the server's hints to those who follow safes of one store. They share one
 // connection, which lasts as long as anybody watches. Hints may be lost, doubled
 // or false: they only say that it may be worth to look.
 type hub struct {
@@ -22,8 +24,8 @@ type hub struct {
 	events string // the prefix of the channels of keyspace events
 
 	mu   sync.Mutex
-	ears map[string]map[chan struct{}]struct{} // by key
-	now  *listening                            // nil while nobody watches
+	ears map[string]map[*board.Topic]struct{} // by key
+	now  *listening                           // nil while nobody watches
 }
 
 func newHub(client redis.UniversalClient) *hub {
@@ -34,34 +36,32 @@ func newHub(client redis.UniversalClient) *hub {
 	return &hub{
 		client: client,
 		events: fmt.Sprintf("__keyspace@%d__:", db),
-		ears:   make(map[string]map[chan struct{}]struct{}),
+		ears:   make(map[string]map[*board.Topic]struct{}),
 	}
 }
 
-// join returns a channel that is given a value when it may be worth to look at
-// key, and also when hints begin to come, anew perhaps. The caller calls leave in
-// the end.
-func (h *hub) join(key string) (hints <-chan struct{}, leave func()) {
-	ear := make(chan struct{}, 1)
+// join has a topic hinted at when it may be worth to look at key, and also when hints
+// begin to come, anew perhaps. The caller calls leave in the end.
+func (h *hub) join(key string, t *board.Topic) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.now == nil {
 		h.now = h.listen()
 	}
 	if h.ears[key] == nil {
-		h.ears[key] = make(map[chan struct{}]struct{})
+		h.ears[key] = make(map[*board.Topic]struct{})
 		nudge(h.now.changed)
 	}
-	h.ears[key][ear] = struct{}{}
-	return ear, func() { h.leave(key, ear) }
+	h.ears[key][t] = struct{}{}
+	return func() { h.leave(key, t) }
 }
 
-// leave takes an ear away, and after the last one waits for the connection to be
+// leave takes a topic away, and after the last one waits for the connection to be
 // given up.
-func (h *hub) leave(key string, ear chan struct{}) {
+func (h *hub) leave(key string, t *board.Topic) {
 	h.mu.Lock()
 	now := h.now
-	delete(h.ears[key], ear)
+	delete(h.ears[key], t)
 	if len(h.ears[key]) == 0 {
 		delete(h.ears, key)
 		nudge(now.changed)
@@ -91,7 +91,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// hand wakes those who watch the key of a channel.
+// hand hints at the key of a channel.
 func (h *hub) hand(channel string) {
 	key, ok := strings.CutPrefix(channel, hintPrefix)
 	if !ok {
@@ -99,7 +99,7 @@ func (h *hub) hand(channel string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for ear := range h.ears[key] {
-		nudge(ear)
+	for t := range h.ears[key] {
+		t.Hint()
 	}
 }

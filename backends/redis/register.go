@@ -26,7 +26,9 @@ var _ observer.Register = (*register)(nil)
 func newRegister(client redis.UniversalClient, opts *Options) *register {
 	s := New(client, opts)
 	s.observed = true
-	return &register{s: s, strangers: newStrangers(time.Duration(s.quarantine) * time.Millisecond)}
+	r := &register{s: s, strangers: newStrangers(time.Duration(s.quarantine) * time.Millisecond)}
+	s.board = s.shown(r.look)
+	return r
 }
 
 // Check implements [observer.Register].
@@ -116,7 +118,7 @@ func (r *register) Remove(ctx context.Context, name string, old kv.Record) error
 // Watch implements [observer.Register], as a [Store] watches: each refresh is a
 // write, and hints at itself.
 func (r *register) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
-	return r.s.follow(ctx, name, r.look)
+	return r.s.board.Watch(ctx, name)
 }
 
 // look is a lookout, and gets to know the server.

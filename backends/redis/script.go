@@ -20,6 +20,8 @@ var (
 	createLua string
 	//go:embed swap.lua
 	swapLua string
+	//go:embed handover.lua
+	handOverLua string
 	//go:embed refresh.lua
 	refreshLua string
 	//go:embed delete.lua
@@ -51,11 +53,12 @@ type script struct {
 }
 
 var (
-	createScript  = newScript(byServer, recordLua, createLua)
-	swapScript    = newScript(byServer, recordLua, swapLua)
-	refreshScript = newScript(byServer, recordLua, refreshLua)
-	deleteScript  = newScript(byServer, recordLua, deleteLua)
-	lookScript    = newScript(byServer, recordLua, lookLua)
+	createScript   = newScript(byServer, recordLua, createLua)
+	swapScript     = newScript(byServer, recordLua, swapLua)
+	handOverScript = newScript(byServer, recordLua, handOverLua)
+	refreshScript  = newScript(byServer, recordLua, refreshLua)
+	deleteScript   = newScript(byServer, recordLua, deleteLua)
+	lookScript     = newScript(byServer, recordLua, lookLua)
 
 	claimScript  = newScript(byObservers, recordLua, observedLua, claimLua)
 	renewScript  = newScript(byObservers, recordLua, observedLua, renewLua)

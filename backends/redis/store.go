@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
 )
 
@@ -44,7 +45,8 @@ type Options struct {
 
 const defaultBackstop = time.Second
 
-// Store is a [kv.Store] in Redis. Use [New] to make one.
+// Store is a [kv.Store] in Redis that hands over in one step ([kv.HandOver]). Use [New]
+// to make one.
 type Store struct {
 	client     redis.UniversalClient
 	prefix     string
@@ -53,10 +55,14 @@ type Store struct {
 	observed   bool  // observers judge expiry: see register
 	quarantine int64 // in ms
 	hub        *hub
+	board      *board.Board
 	unfit      error // why the store cannot be used at all, or nil
 }
 
-var _ kv.Store = (*Store)(nil)
+var (
+	_ kv.Board    = (*Store)(nil)
+	_ kv.HandOver = (*Store)(nil)
+)
 
 // New returns a store that uses the client, which stays the caller's: its
 // settings, its hooks, its closing. The opts may be nil.
@@ -66,6 +72,7 @@ var _ kv.Store = (*Store)(nil)
 // in any case. The client's retries are not used: see the package documentation.
 func New(client redis.UniversalClient, opts *Options) *Store {
 	s := &Store{client: client, backstop: defaultBackstop, hub: newHub(client)}
+	s.board = s.shown(s.look)
 	if opts != nil {
 		s.prefix = opts.Prefix
 		s.plain = opts.Plain

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
 )
 
@@ -22,42 +23,37 @@ const (
 
 // Watch implements [kv.Store]. It looks when it is told to, when the record is
 // due to expire, and now and then. The looks alone decide what it yields, and
-// make an expiry real: a server may take any time to do that by itself.
+// make an expiry real: a server may take any time to do that by itself. All watches
+// of a safe share their looks.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
-	return s.follow(ctx, name, s.look)
+	return s.board.Watch(ctx, name)
+}
+
+// Follow implements [kv.Board], as Watch watches.
+func (s *Store) Follow(name string, tell func(kv.Record, error)) (stop func()) {
+	return s.board.Follow(name, tell)
 }
 
 // A lookout returns what a safe holds and the time that it has left. If it holds
 // nothing, the error is redis.Nil.
 type lookout func(ctx context.Context, at place) (kv.Record, time.Duration, error)
 
-// follow watches a safe by looks.
-func (s *Store) follow(ctx context.Context, name string, look lookout) iter.Seq2[kv.Record, error] {
-	return func(yield func(kv.Record, error) bool) {
+// shown returns a board of what a lookout sees.
+func (s *Store) shown(look lookout) *board.Board {
+	return board.New(rest, func(name string, t *board.Topic) (board.Look, func(), error) {
 		at, err := s.place(name)
 		if err != nil {
-			yield(kv.Record{}, err)
-			return
+			return nil, nil, err
 		}
-		hints, leave := s.hub.join(at.record)
-		defer leave()
-		var last kv.Record // zero if the safe was vacant
-		for first := true; ; first = false {
+		return func(ctx context.Context, show func(kv.Record)) (time.Duration, error) {
 			rec, left, err := look(ctx, at)
 			if err != nil && !errors.Is(err, redis.Nil) {
-				yield(kv.Record{}, outcome("watch", name, err, nil))
-				return
+				return 0, outcome("watch", name, err, nil)
 			}
-			if (first || rec != last) && !yield(rec, outcome("watch", name, err, kv.ErrVacant)) {
-				return
-			}
-			last = rec
-			if err := wait(ctx, hints, s.pause(rec, left)); err != nil {
-				yield(kv.Record{}, outcome("watch", name, err, nil))
-				return
-			}
-		}
-	}
+			show(rec)
+			return s.pause(rec, left), nil
+		}, s.hub.join(at.record, t), nil
+	})
 }
 
 // pause returns how long a watch that has seen rec waits for a hint before it
@@ -74,23 +70,4 @@ func (s *Store) pause(rec kv.Record, left time.Duration) time.Duration {
 	}
 	// The server takes a key for expired in the millisecond after its last.
 	return min(d, left+time.Millisecond+rand.N(spread))
-}
-
-// wait returns after d, or at a hint, or with the cause of ctx's end.
-func wait(ctx context.Context, hints <-chan struct{}, d time.Duration) error {
-	timer := time.NewTimer(min(d, rest))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-	}
-	timer.Reset(d - min(d, rest))
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-hints:
-	case <-timer.C:
-	}
-	return nil
 }

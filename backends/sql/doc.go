@@ -180,13 +180,13 @@
 // to; and the driver sends each statement in two round trips unless the data source
 // says interpolateParams=true. With NewObserved a refresh is a publish.
 //
-// A waiting candidate looks (checkUnexpired) at the moment when the record is due to
-// expire, within 20 ms after it, and in between every Options.Poll less up to a
-// quarter: about 1.1 times a second, after three looks that come sooner when
-// something has changed. So it learns of a release after half a second on average;
-// after a crash it is there when the record ends. A larger Poll makes that rarer and
-// a release seen later. With NewObserved it looks after half the record's TTL at the
-// latest, as it has to see the refreshes.
+// Candidates that wait for a safe by one Store share their looks (checkUnexpired). There
+// is one when the record is due to expire, within 20 ms after it, and in between one
+// every Options.Poll less up to a quarter: about 1.1 a second, after three that come
+// sooner when something has changed. So they learn of a release after half a second on
+// average; after a crash they are there when the record ends. A larger Poll makes that
+// rarer and a release seen later. With NewObserved there is a look after half the
+// record's TTL at the latest, since the refreshes have to be seen.
 //
 // In PostgreSQL changes are told by NOTIFY, in the statement that makes them. With
 // Options.Driver watches hear of it, and the looks are ten times rarer: about one in nine seconds, and one each TTL of a

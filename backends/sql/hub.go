@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/electkv/election/internal/board"
 )
 
 const (
@@ -19,7 +21,7 @@ const (
 	lull = time.Second
 )
 
-// A hub hands the hints of PostgreSQL's NOTIFY to the watches of one store. They
+// A hub hands the hints of PostgreSQL's NOTIFY to those who follow safes of one store. They
 // share one connection beside the pool, so that a pool of one is not taken up by
 // it; it lasts as long as anybody watches. Hints may be lost, doubled or false:
 // they only say that it may be worth to look.
@@ -29,8 +31,8 @@ type hub struct {
 	channel string
 
 	mu   sync.Mutex
-	ears map[string]map[chan struct{}]struct{} // by name
-	now  *listening                            // nil while nobody watches
+	ears map[string]map[*board.Topic]struct{} // by name
+	now  *listening                           // nil while nobody watches
 }
 
 // listening is what a hub does while anybody watches.
@@ -41,14 +43,12 @@ type listening struct {
 }
 
 func newHub(driver Driver, db *sql.DB, channel string) *hub {
-	return &hub{driver: driver, db: db, channel: channel, ears: make(map[string]map[chan struct{}]struct{})}
+	return &hub{driver: driver, db: db, channel: channel, ears: make(map[string]map[*board.Topic]struct{})}
 }
 
-// join returns a channel that is given a value when it may be worth to look at
-// the safe, and also when hints begin or cease to come. The caller calls leave in
-// the end.
-func (h *hub) join(name string) (hints <-chan struct{}, leave func()) {
-	ear := make(chan struct{}, 1)
+// join has a topic hinted at when it may be worth to look at the safe, and also when
+// hints begin or cease to come. The caller calls leave in the end.
+func (h *hub) join(name string, t *board.Topic) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.now == nil {
@@ -57,17 +57,17 @@ func (h *hub) join(name string) (hints <-chan struct{}, leave func()) {
 		go h.listen(ctx, h.now)
 	}
 	if h.ears[name] == nil {
-		h.ears[name] = make(map[chan struct{}]struct{})
+		h.ears[name] = make(map[*board.Topic]struct{})
 	}
-	h.ears[name][ear] = struct{}{}
-	return ear, func() { h.leave(name, ear) }
+	h.ears[name][t] = struct{}{}
+	return func() { h.leave(name, t) }
 }
 
-// leave takes an ear away, and after the last one waits for the connection to be
+// leave takes a topic away, and after the last one waits for the connection to be
 // given up.
-func (h *hub) leave(name string, ear chan struct{}) {
+func (h *hub) leave(name string, t *board.Topic) {
 	h.mu.Lock()
-	delete(h.ears[name], ear)
+	delete(h.ears[name], t)
 	if len(h.ears[name]) == 0 {
 		delete(h.ears, name)
 	}
@@ -96,31 +96,23 @@ func (h *hub) listens() bool {
 	return h.now != nil && h.now.on.Load()
 }
 
-// hand wakes those who watch a safe.
+// hand hints at a safe.
 func (h *hub) hand(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for ear := range h.ears[name] {
-		nudge(ear)
+	for t := range h.ears[name] {
+		t.Hint()
 	}
 }
 
-// handAll wakes all, since something may have been missed.
+// handAll hints at all safes, since something may have been missed.
 func (h *hub) handAll() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, ears := range h.ears {
-		for ear := range ears {
-			nudge(ear)
+		for t := range ears {
+			t.Hint()
 		}
-	}
-}
-
-// nudge gives the channel a value unless it has one.
-func nudge(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }
 

@@ -85,7 +85,7 @@ func (r register) Remove(ctx context.Context, name string, old kv.Record) error 
 
 // Watch looks as that of [Store] does.
 func (r register) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
-	return r.watch(ctx, name, byObservers)
+	return r.board.Watch(ctx, name)
 }
 
 // shortestObserved is the shortest TTL that observers judge.

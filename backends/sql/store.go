@@ -15,7 +15,7 @@ import (
 // clock (SQLite: by the host's). Use [New] to make one.
 type Store struct{ *table }
 
-var _ kv.Store = (*Store)(nil)
+var _ kv.Board = (*Store)(nil)
 
 // New returns a store in a table of the database, which stays the caller's: its
 // pool, its settings, its closing. The opts may be nil. [Migrate] makes the table.
@@ -174,7 +174,12 @@ func (t *table) get(ctx context.Context, name string, j judge) (kv.Record, error
 // Watch implements [kv.Store]. It looks by checkUnexpired: when PostgreSQL tells of
 // a change, when the record is due to expire, and now and then.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
-	return s.watch(ctx, name, byStore)
+	return s.board.Watch(ctx, name)
+}
+
+// Follow implements [kv.Board], as Watch watches.
+func (s *Store) Follow(name string, tell func(kv.Record, error)) (stop func()) {
+	return s.board.Follow(name, tell)
 }
 
 // Lifetime implements [kv.Store]: records live for the TTL in whole microseconds,

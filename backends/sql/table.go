@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/observer"
 	"github.com/electkv/election/kv"
@@ -31,7 +32,8 @@ type table struct {
 	options []any // what the driver is told before the arguments
 	poll    time.Duration
 	channel string
-	hub     *hub                // nil where nobody pushes
+	hub     *hub // nil where nobody pushes
+	board   *board.Board
 	seen    *observer.Sightings // of records by other clocks; nil where all share one
 	unfit   error               // why the table cannot be used at all, or nil
 }
@@ -44,6 +46,7 @@ func newTable(db *sql.DB, dialect Dialect, opts *Options, j judge) *table {
 	if t.poll <= 0 {
 		t.poll = defaultPoll
 	}
+	t.board = t.shown(j)
 	if t.unfit = opts.check(db, dialect); t.unfit != nil {
 		return t
 	}

@@ -2,10 +2,10 @@ package sqlkv
 
 import (
 	"context"
-	"iter"
 	"math/rand/v2"
 	"time"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
 )
 
@@ -20,51 +20,50 @@ const (
 	relief = 10
 )
 
-// watch yields what a safe holds, as the judge's side sees it. The looks alone
-// decide what it yields.
-func (t *table) watch(ctx context.Context, name string, j judge) iter.Seq2[kv.Record, error] {
-	return func(yield func(kv.Record, error) bool) {
-		end := func(err error) {
-			_, err = t.outcome(ctx, "watch", name, kv.Record{}, err)
-			yield(kv.Record{}, err)
+// shown returns a board of what safes hold, as the judge's side sees it. The looks alone
+// decide what it shows.
+func (t *table) shown(j judge) *board.Board {
+	return board.New(rest, func(name string, topic *board.Topic) (board.Look, func(), error) {
+		fail := func(err error) error {
+			_, err = t.outcome(context.Background(), "watch", name, kv.Record{}, err)
+			return err
 		}
 		if err := t.checkName(name); err != nil {
-			end(err)
-			return
+			return nil, nil, fail(err)
 		}
-		var hints <-chan struct{}
-		if t.hub != nil {
-			var leave func()
-			hints, leave = t.hub.join(name)
-			defer leave()
-		}
-		if t.seen != nil {
-			defer t.seen.Watch(name)()
-		}
+		end := t.attend(name, topic)
 		var last kv.Record // zero if the safe was vacant
 		calm := 0          // looks since something happened
-		for first := true; ; first = false {
+		return func(ctx context.Context, show func(kv.Record)) (time.Duration, error) {
 			r, err := t.look(ctx, name)
 			if err != nil {
-				end(err)
-				return
+				return 0, fail(err)
 			}
-			rec, err := r.record(j)
-			if first || rec != last {
-				if _, err = t.outcome(ctx, "watch", name, rec, err); !yield(rec, err) {
-					return
-				}
-			}
+			rec, _ := r.record(j) // no record if the safe is vacant
+			show(rec)
 			calm++
 			if !alike(rec, last) {
 				calm = 0
 			}
 			last = rec
-			if err := wait(ctx, hints, t.pause(rec, r, j, calm)); err != nil {
-				end(err)
-				return
-			}
-		}
+			return t.pause(rec, r, j, calm), nil
+		}, end, nil
+	})
+}
+
+// attend has a topic hinted at when its safe may have changed, and what is seen of it
+// kept, until end is called.
+func (t *table) attend(name string, topic *board.Topic) (end func()) {
+	leave, forget := func() {}, func() {}
+	if t.hub != nil {
+		leave = t.hub.join(name, topic)
+	}
+	if t.seen != nil {
+		forget = t.seen.Watch(name)
+	}
+	return func() {
+		forget()
+		leave()
 	}
 }
 
@@ -91,23 +90,4 @@ func (t *table) pause(rec kv.Record, r row, j judge, calm int) time.Duration {
 		return d
 	}
 	return min(d, left+rand.N(spread))
-}
-
-// wait returns after d, or at a hint, or with the cause of ctx's end.
-func wait(ctx context.Context, hints <-chan struct{}, d time.Duration) error {
-	timer := time.NewTimer(min(d, rest))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-	}
-	timer.Reset(d - min(d, rest))
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-hints:
-	case <-timer.C:
-	}
-	return nil
 }

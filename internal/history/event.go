@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // A Kind is what an Event reports.
 type Kind string
@@ -17,6 +20,13 @@ const (
 	Started  Kind = "started"  // was called to do a leader's work
 	Finished Kind = "finished" // has stopped that work
 	Left     Kind = "left"     // has returned; Count things too many are left: Text
+)
+
+// What the core of a candidate's campaign was given, and what it decided: in Trace, as
+// package trace writes it. It is written down before that is carried out.
+const (
+	Begun   Kind = "begun"   // a campaign begins
+	Stepped Kind = "stepped" // it took a step, at At
 )
 
 // What candidates ask of the store, and see there.
@@ -112,11 +122,14 @@ type Event struct {
 	Op        string        `json:"op,omitempty"`
 	Call      uint64        `json:"call,omitempty"` // numbers the requests of Who
 	Signature string        `json:"signature,omitempty"`
-	Next      string        `json:"next,omitempty"` // the signature that a swap puts in, if that is another
+	Next      string        `json:"next,omitempty"` // the signature that a swap or handover puts in, if that is another
 	TTL       time.Duration `json:"ttl,omitempty"`
+	Lease     string        `json:"lease,omitempty"` // that backs the record of an Answered or Seen
 	Result    string        `json:"result,omitempty"`
 	Within    time.Duration `json:"within,omitempty"`
 	Count     int           `json:"count,omitempty"`
 	Value     string        `json:"value,omitempty"`
 	Text      string        `json:"text,omitempty"`
+
+	Trace json.RawMessage `json:"trace,omitempty"`
 }

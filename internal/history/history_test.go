@@ -180,6 +180,32 @@ func TestObserveNotesWhichSafeARequestIsAboutAndWhoIsHandedIt(t *testing.T) {
 	}, noted)
 }
 
+func TestObserveNotesWhoIsHandedASafeInOneStep(t *testing.T) {
+	noted := []string{}
+	note := func(e history.Event) {
+		noted = append(noted, strings.TrimSpace(fmt.Sprint(e.Kind, " ", e.Op, " ", e.Signature, " ", e.Token, " ", e.Next, " ", e.Result)))
+	}
+	mem, ctx := memkv.New(), t.Context()
+	leader, err := mem.Create(ctx, "s", kv.Record{Signature: "me", TTL: time.Minute})
+	require.NoError(t, err)
+	heir, err := mem.Create(ctx, "s:heir", kv.Record{Signature: "you", TTL: time.Minute})
+	require.NoError(t, err)
+	store := history.Observe(mem, note).(kv.HandOver)
+	for _, want := range []error{nil, kv.ErrStale} {
+		_, err = store.HandOver(ctx, "s", leader, "s:heir", heir, "a note")
+		require.ErrorIs(t, err, want)
+	}
+	require.Equal(t, []string{
+		"sent handover me 1 you", "answered handover you 3  ok",
+		"sent handover me 1 you", "answered handover  0  stale",
+	}, noted)
+
+	plain := history.Observe(struct{ kv.Store }{mem}, note).(kv.HandOver)
+	_, err = plain.HandOver(ctx, "s", leader, "s:heir", heir, "a note")
+	require.ErrorIs(t, err, errors.ErrUnsupported)
+	require.Len(t, noted, 4, "no request was sent")
+}
+
 func TestObserveNotesWhoWaitsInLine(t *testing.T) {
 	noted := []string{}
 	note := func(e history.Event) {

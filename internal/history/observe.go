@@ -18,10 +18,13 @@ import (
 // is out of this process's hands, and may be called by several goroutines at
 // once.
 //
-// The view has lines if store has.
+// The view has lines if store has, and hands over in one step ([kv.HandOver]) if store
+// does.
 func Observe(store kv.Store, note func(Event)) kv.Queue {
 	return &observed{store: store, note: note}
 }
+
+var _ kv.HandOver = (*observed)(nil)
 
 type observed struct {
 	store kv.Store
@@ -31,14 +34,15 @@ type observed struct {
 
 // The operations of a store, in Event.Op.
 const (
-	opCreate  = "create"
-	opSwap    = "swap"
-	opRefresh = "refresh"
-	opDelete  = "delete"
-	opGet     = "get"
-	opWatch   = "watch"
-	opJoin    = "join"
-	opStay    = "stay"
+	OpCreate   = "create"
+	OpSwap     = "swap"
+	OpHandOver = "handover"
+	OpRefresh  = "refresh"
+	OpDelete   = "delete"
+	OpGet      = "get"
+	OpWatch    = "watch"
+	OpJoin     = "join"
+	OpStay     = "stay"
 )
 
 type call struct {
@@ -76,7 +80,7 @@ func CallOf(ctx context.Context) uint64 {
 }
 
 func (c call) answer(rec kv.Record, err error) {
-	c.o.note(Event{Kind: Answered, Safe: c.safe, Op: c.op, Call: c.number, Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL, Result: ResultOf(err)})
+	c.o.note(Event{Kind: Answered, Safe: c.safe, Op: c.op, Call: c.number, Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL, Lease: rec.Lease, Result: ResultOf(err)})
 }
 
 // ResultOf returns the result that an error of a store stands for.
@@ -100,7 +104,7 @@ func ResultOf(err error) string {
 
 // Create implements [kv.Store].
 func (o *observed) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	ctx, c := o.send(ctx, name, opCreate, rec, "")
+	ctx, c := o.send(ctx, name, OpCreate, rec, "")
 	got, err := o.store.Create(ctx, name, rec)
 	c.answer(got, err)
 	return got, err
@@ -112,15 +116,27 @@ func (o *observed) Swap(ctx context.Context, name string, old, next kv.Record) (
 	if next.Signature != old.Signature {
 		handed = next.Signature
 	}
-	ctx, c := o.send(ctx, name, opSwap, old, handed)
+	ctx, c := o.send(ctx, name, OpSwap, old, handed)
 	got, err := o.store.Swap(ctx, name, old, next)
+	c.answer(got, err)
+	return got, err
+}
+
+// HandOver implements [kv.HandOver].
+func (o *observed) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	whole, ok := o.store.(kv.HandOver)
+	if !ok {
+		return kv.Record{}, fmt.Errorf("history: hand over %q: %w", name, errors.ErrUnsupported)
+	}
+	ctx, c := o.send(ctx, name, OpHandOver, old, heir.Signature)
+	got, err := whole.HandOver(ctx, name, old, place, heir, note)
 	c.answer(got, err)
 	return got, err
 }
 
 // Refresh implements [kv.Store].
 func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	ctx, c := o.send(ctx, name, opRefresh, rec, "")
+	ctx, c := o.send(ctx, name, OpRefresh, rec, "")
 	got, err := o.store.Refresh(ctx, name, rec)
 	c.answer(got, err)
 	return got, err
@@ -128,10 +144,16 @@ func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 
 // Delete implements [kv.Store].
 func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error {
-	ctx, c := o.send(ctx, name, opDelete, rec, "")
+	ctx, c := o.send(ctx, name, OpDelete, rec, "")
 	err := o.store.Delete(ctx, name, rec)
 	c.answer(kv.Record{}, err)
 	return err
+}
+
+// Lines implements [kv.Queue].
+func (o *observed) Lines() bool {
+	lines, ok := o.store.(kv.Queue)
+	return ok && lines.Lines()
 }
 
 // Join implements [kv.Queue].
@@ -140,7 +162,7 @@ func (o *observed) Join(ctx context.Context, name string, rec kv.Record) (kv.Rec
 	if !ok {
 		return kv.Record{}, fmt.Errorf("history: join %q: %w", name, errors.ErrUnsupported)
 	}
-	ctx, c := o.send(ctx, name, opJoin, rec, "")
+	ctx, c := o.send(ctx, name, OpJoin, rec, "")
 	got, err := lines.Join(ctx, name, rec)
 	c.answer(got, err)
 	return got, err
@@ -152,7 +174,7 @@ func (o *observed) Stay(ctx context.Context, name string, rec kv.Record) (place 
 	if !ok {
 		return kv.Record{}, false, fmt.Errorf("history: stay %q: %w", name, errors.ErrUnsupported)
 	}
-	ctx, c := o.send(ctx, name, opStay, rec, "")
+	ctx, c := o.send(ctx, name, OpStay, rec, "")
 	place, leads, err = lines.Stay(ctx, name, rec)
 	c.answer(place, err)
 	return place, leads, err
@@ -160,7 +182,7 @@ func (o *observed) Stay(ctx context.Context, name string, rec kv.Record) (place 
 
 // Get implements [kv.Store].
 func (o *observed) Get(ctx context.Context, name string) (kv.Record, error) {
-	ctx, c := o.send(ctx, name, opGet, kv.Record{}, "")
+	ctx, c := o.send(ctx, name, OpGet, kv.Record{}, "")
 	got, err := o.store.Get(ctx, name)
 	c.answer(got, err)
 	o.see(name, got, err)
@@ -170,7 +192,7 @@ func (o *observed) Get(ctx context.Context, name string) (kv.Record, error) {
 // Watch implements [kv.Store].
 func (o *observed) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
-		ctx, _ := o.send(ctx, name, opWatch, kv.Record{}, "")
+		ctx, _ := o.send(ctx, name, OpWatch, kv.Record{}, "")
 		for rec, err := range o.store.Watch(ctx, name) {
 			o.see(name, rec, err)
 			if !yield(rec, err) {
@@ -182,7 +204,7 @@ func (o *observed) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 
 func (o *observed) see(name string, rec kv.Record, err error) {
 	if err == nil {
-		o.note(Event{Kind: Seen, Safe: SafeOf(name), Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL})
+		o.note(Event{Kind: Seen, Safe: SafeOf(name), Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL, Lease: rec.Lease})
 	}
 }
 

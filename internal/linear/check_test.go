@@ -61,6 +61,19 @@ func get(r *linear.Record) linear.Operation {
 	return linear.Operation{Kind: linear.Get, Got: r, Outcome: linear.Done}
 }
 
+// handOver hands the safe over to an heir that has its own.
+func handOver(old, heir, got *linear.Record, outcome linear.Outcome) linear.Operation {
+	op := swap(old, got, outcome)
+	op.Kind, op.Place, op.Heir = linear.HandOver, "heir's", heir
+	return op
+}
+
+// beside is an operation of the heir's safe.
+func beside(op linear.Operation) linear.Operation {
+	op.Name = "heir's"
+	return op
+}
+
 func death() linear.Operation { return linear.Operation{Kind: linear.Death} }
 
 func TestHistoriesThatCanBeTold(t *testing.T) {
@@ -97,6 +110,17 @@ func TestHistoriesThatCanBeTold(t *testing.T) {
 			at(1, 0, 1, create(a, linear.Done)), at(1, 2, 3, swap(a, b, linear.Unknown)),
 			at(2, 4, 5, get(b)), at(2, 6, 7, swap(b, rec("c", "3", 3, 3), linear.Done)),
 		},
+		"an heir is handed the safe in one step, and gives up its own": {
+			at(1, 0, 1, create(a, linear.Done)), beside(at(2, 2, 3, create(b, linear.Done))),
+			at(1, 4, 10, handOver(a, b, rec("b", "2", 3, 3), linear.Done)), beside(at(2, 5, 6, remove(b, linear.Done))),
+			at(2, 11, 12, get(rec("b", "2", 3, 3))),
+		},
+		"a hand-over in one step is refused for the heir's sake": {
+			at(1, 0, 1, create(a, linear.Done)), at(1, 4, 10, handOver(a, b, b, linear.Stale)), at(1, 11, 12, get(a)),
+		},
+		"a hand-over in one step is not supported": {
+			at(1, 0, 1, create(a, linear.Done)), at(1, 4, 10, handOver(a, b, b, linear.Unsupported)), at(1, 11, 12, get(a)),
+		},
 		"a token is larger than one that nobody was told": {
 			at(1, 0, 1, create(a, linear.Done)), at(1, 2, 3, swap(a, b, linear.Unknown)), at(1, 4, 5, refresh(a, linear.Stale)),
 			at(2, 200, 201, create(rec("d", "4", 3, 4), linear.Done)),
@@ -130,6 +154,16 @@ func TestHistoriesThatCannotBeTold(t *testing.T) {
 	noted.Note = "n"
 	a2 := rec("a", "3", 1, 3)
 	for sentence, history := range map[string][]linear.Operation{
+		"an heir is handed the safe in one step after it gave its own up": {
+			at(1, 0, 1, create(a, linear.Done)), beside(at(2, 2, 3, create(b, linear.Done))),
+			beside(at(2, 4, 5, remove(b, linear.Done))), at(1, 6, 10, handOver(a, b, rec("b", "2", 3, 3), linear.Done)),
+		},
+		"an heir that never was is handed the safe in one step": {
+			at(1, 0, 1, create(a, linear.Done)), at(1, 6, 10, handOver(a, b, rec("b", "2", 3, 3), linear.Done)),
+		},
+		"a hand-over in one step is refused, and seen": {
+			at(1, 0, 1, create(a, linear.Done)), at(1, 4, 10, handOver(a, b, b, linear.Stale)), at(1, 11, 12, get(b)),
+		},
 		"an acknowledged create is gone": {
 			at(1, 0, 1, create(a, linear.Done)), at(2, 2, 3, get(nil)),
 		},

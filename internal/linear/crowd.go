@@ -2,6 +2,7 @@ package linear
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -31,6 +32,9 @@ type Crowd struct {
 	Timeout time.Duration
 	// Prefix begins each safe's name.
 	Prefix string
+	// Whole has them hand over in one step too, where a store is a [kv.HandOver]: to
+	// heirs in a safe beside, which others empty and change.
+	Whole bool
 	// Rest, if not nil, is called by a client between two operations; unknown
 	// says whether the outcome of the first is. It may wait.
 	Rest func(ctx context.Context, client int, unknown bool)
@@ -100,6 +104,7 @@ type member struct {
 
 	name       string
 	seen, past kv.Record // what was last seen in the safe, and before that
+	heir       kv.Record // of this member, in the safe beside
 	unsure     bool      // the last outcome is unknown
 }
 
@@ -110,7 +115,7 @@ func (m *member) run(ctx context.Context) {
 			return
 		}
 		if name != m.name {
-			m.name, m.seen, m.past = name, kv.Record{}, kv.Record{}
+			m.name, m.seen, m.past, m.heir = name, kv.Record{}, kv.Record{}, kv.Record{}
 		}
 		unknown := m.act(ctx)
 		if unknown {
@@ -157,6 +162,8 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 			next.Value = rec.Value // a note alone
 		}
 		return m.store.Swap(ctx, m.name, rec, next)
+	case dice < 78 && m.work.crowd.Whole && dice%4 != 0:
+		return m.handOver(ctx, rec)
 	case dice < 78:
 		return m.store.Swap(ctx, m.name, rec, m.signed())
 	case dice < 88:
@@ -164,6 +171,50 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 	default:
 		return kv.Record{}, m.store.Delete(ctx, m.name, rec)
 	}
+}
+
+// handOver hands over to this member's heir, which has a safe beside. Now and then it
+// empties that of another member, or has its own heir give up and hands over all the
+// same. An heir to whom that was perhaps done already has signed the safe, and does so
+// once.
+func (m *member) handOver(ctx context.Context, rec kv.Record) (kv.Record, error) {
+	whole, ok := m.store.(kv.HandOver)
+	place := fmt.Sprintf("%s:heir-%d", m.name, m.number)
+	dice := m.random.IntN(6)
+	if !ok || dice == 0 {
+		return kv.Record{}, m.empty(ctx, fmt.Sprintf("%s:heir-%d", m.name, m.random.IntN(m.number+2)))
+	}
+	if m.heir == (kv.Record{}) {
+		heir, err := m.store.Create(ctx, place, m.signed())
+		if errors.Is(err, kv.ErrHeld) {
+			err = m.empty(ctx, place)
+		}
+		if heir == (kv.Record{}) {
+			return heir, err
+		}
+		m.heir = heir
+	}
+	if dice == 1 {
+		_ = m.store.Delete(ctx, place, m.heir)
+	}
+	if now, err := m.store.Get(ctx, m.name); err == nil {
+		rec = now
+	}
+	m.writes++
+	got, err := whole.HandOver(ctx, m.name, rec, place, m.heir, fmt.Sprintf("n%d.%d", m.number, m.writes))
+	if !errors.Is(err, kv.ErrStale) || m.random.IntN(3) == 0 {
+		m.heir = kv.Record{}
+	}
+	return got, err
+}
+
+// empty deletes whatever a safe holds.
+func (m *member) empty(ctx context.Context, name string) error {
+	there, err := m.store.Get(ctx, name)
+	if err == nil {
+		err = m.store.Delete(ctx, name, there)
+	}
+	return err
 }
 
 // signed returns a record that nobody else writes.

@@ -52,6 +52,12 @@ func (s *slow) Swap(ctx context.Context, name string, old, next kv.Record) (kv.R
 	return s.Store.Swap(ctx, name, old, next)
 }
 
+func (s *slow) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	s.wait()
+	defer s.wait()
+	return s.Store.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)
+}
+
 func (s *slow) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	s.wait()
 	defer s.wait()
@@ -162,6 +168,22 @@ func requireVariety(t *testing.T, history []linear.Operation) {
 	} {
 		for _, outcome := range outcomes {
 			require.NotZero(t, count(history, kind, outcome), "%s: %s", kind, outcome)
+		}
+	}
+}
+
+func TestHandOversInOneStepOfACorrectStoreAreFoundCorrect(t *testing.T) {
+	for name, crowd := range map[string]linear.Crowd{"long lives": ample, "short lives": brief} {
+		for seed := range uint64(4) {
+			crowd.Seed, crowd.Whole = seed, true
+			history := record(t, crowd, func() kv.Store { return memkv.New() })
+			verdict := check(t, history)
+			require.Equal(t, linear.Kept, verdict.Result, "%s, seed %d: %q", name, seed, verdict.Names)
+			for _, outcome := range []linear.Outcome{linear.Done, linear.Stale, linear.Unknown} {
+				require.NotZero(t, count(history, linear.HandOver, outcome), outcome)
+			}
+			t.Logf("%s, seed %d: %d done", name, seed, count(history, linear.HandOver, linear.Done))
+			requireVariety(t, history)
 		}
 	}
 }

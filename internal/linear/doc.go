@@ -28,6 +28,10 @@
 // tells which write it saw, and every token and revision belongs to one write: the
 // search need not guess. Check refuses any other history.
 //
+// A hand-over in one step ([kv.HandOver]) is judged in the stories of both safes: it
+// replaced what the one held, at some moment, and the other held the heir, at some
+// moment. That both were the same moment is not judged, nor is a refusal.
+//
 // Not judged here: foreign records, leases handed over, watches, how long a
 // record may stay beyond its TTL. A store that keeps a safe closed for a while
 // after its owner has gone needs TTLs that outlast the history.

@@ -19,7 +19,7 @@ func Write(w io.Writer, history []Operation) error {
 	buffered := bufio.NewWriter(w)
 	lines := json.NewEncoder(buffered)
 	for i, op := range history {
-		for _, rec := range []*Record{op.Given, op.Next, op.Got} {
+		for _, rec := range []*Record{op.Given, op.Next, op.Heir, op.Got} {
 			if rec != nil && !rec.isText() {
 				return fmt.Errorf("linear: operation %d: a record that is no UTF-8 would not be read back as it was", i)
 			}

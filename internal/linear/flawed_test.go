@@ -45,6 +45,11 @@ const (
 	forgetsWrites        flaw = "a restart forgets the latest writes"
 	shortensByPublishing flaw = "a publication starts a shorter life"
 	acknowledgesRefused  flaw = "a refused create is acknowledged"
+	handsToAnybody       flaw = "a hand-over in one step ignores what the heir's safe holds"
+	handsFromAnybody     flaw = "a hand-over in one step ignores what the safe holds"
+	handsInVain          flaw = "a hand-over in one step is acknowledged and lost"
+	handsWithoutToken    flaw = "a hand-over in one step keeps the token"
+	handsWhenRefused     flaw = "a hand-over in one step is refused and carried out"
 )
 
 // A notebook is a store that can be flawed, in a few lines. Without a flaw it is
@@ -76,11 +81,15 @@ func (b *notebook) is(f flaw, n int) bool { return b.flaw == f && b.calls%n == 0
 func (b *notebook) open(name string) (page, func()) {
 	b.mu.Lock()
 	b.calls++
+	return b.at(name), b.mu.Unlock
+}
+
+func (b *notebook) at(name string) page {
 	p := b.pages[name]
 	if p.rec != (kv.Record{}) && !time.Now().Before(p.expires) {
 		p.rec = kv.Record{}
 	}
-	return p, b.mu.Unlock
+	return p
 }
 
 func (b *notebook) put(name string, p page) {
@@ -172,6 +181,30 @@ func (b *notebook) Swap(_ context.Context, name string, old, next kv.Record) (kv
 	return p.rec, nil
 }
 
+func (b *notebook) HandOver(_ context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	p, done := b.open(name)
+	defer done()
+	own := b.at(place)
+	at := p.rec.Owns(old) && p.rec.Revision == old.Revision || b.flaw == handsFromAnybody && p.rec != (kv.Record{})
+	stands := own.rec.Owns(heir) && own.rec.Revision == heir.Revision || b.flaw == handsToAnybody
+	if !at || !stands {
+		return kv.Record{}, kv.ErrStale
+	}
+	next, before := heir, p.rec
+	next.Note = note
+	p = b.sign(p, next)
+	if b.flaw == handsWithoutToken {
+		p.rec.Token = before.Token
+	}
+	if b.flaw != handsInVain {
+		b.put(name, p)
+	}
+	if b.flaw == handsWhenRefused {
+		return kv.Record{}, kv.ErrStale
+	}
+	return p.rec, nil
+}
+
 func (b *notebook) Refresh(_ context.Context, name string, rec kv.Record) (kv.Record, error) {
 	p, done := b.open(name)
 	defer done()
@@ -245,6 +278,16 @@ func TestEachFlawInARecordsLifeIsFound(t *testing.T) {
 	for _, f := range []flaw{refreshesInVain, fadesEarly, shortensByPublishing, bringsBack, resetsTokens} {
 		t.Run(string(f), func(t *testing.T) { requireFound(t, f, brief) })
 	}
+}
+
+func TestEachFlawOfAHandOverInOneStepIsFound(t *testing.T) {
+	crowd := ample
+	crowd.Whole = true
+	for _, f := range []flaw{handsToAnybody, handsFromAnybody, handsInVain, handsWithoutToken, handsWhenRefused} {
+		t.Run(string(f), func(t *testing.T) { requireFound(t, f, crowd) })
+	}
+	verdict := check(t, record(t, crowd, func() kv.Store { return newNotebook("") }))
+	require.Equal(t, linear.Kept, verdict.Result, "%q", verdict.Names)
 }
 
 func requireFound(t *testing.T, f flaw, crowd linear.Crowd) {

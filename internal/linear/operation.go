@@ -12,15 +12,16 @@ import (
 // A Kind says what an operation is.
 type Kind string
 
-// The kinds: five operations of a [kv.Store], and the death of a client, which
-// ends the records that it signed.
+// The kinds: five operations of a [kv.Store], that of a [kv.HandOver], and the death of
+// a client, which ends the records that it signed.
 const (
-	Create  Kind = "create"
-	Swap    Kind = "swap"
-	Refresh Kind = "refresh"
-	Delete  Kind = "delete"
-	Get     Kind = "get"
-	Death   Kind = "death"
+	Create   Kind = "create"
+	Swap     Kind = "swap"
+	HandOver Kind = "handover"
+	Refresh  Kind = "refresh"
+	Delete   Kind = "delete"
+	Get      Kind = "get"
+	Death    Kind = "death"
 )
 
 // An Outcome says what became of an operation.
@@ -35,6 +36,8 @@ const (
 	Stale   Outcome = "stale"
 	Invalid Outcome = "invalid"
 	Unknown Outcome = "unknown"
+	// Unsupported means that the store cannot do it at all, and did nothing.
+	Unsupported Outcome = "unsupported"
 )
 
 func outcome(err error) Outcome {
@@ -49,6 +52,8 @@ func outcome(err error) Outcome {
 		return Stale
 	case errors.Is(err, kv.ErrInvalid):
 		return Invalid
+	case errors.Is(err, errors.ErrUnsupported):
+		return Unsupported
 	}
 	return Unknown
 }
@@ -64,7 +69,9 @@ type Operation struct {
 	// end, whenever the client gave it up.
 	Return  time.Duration `json:"return_ns"`
 	Given   *Record       `json:"given,omitempty"` // rec, or old
-	Next    *Record       `json:"next,omitempty"`  // of a swap
+	Next    *Record       `json:"next,omitempty"`  // of a swap; what a hand-over in one step puts
+	Place   string        `json:"place,omitempty"` // the heir's safe
+	Heir    *Record       `json:"heir,omitempty"`  // what it has to hold
 	Outcome Outcome       `json:"outcome,omitempty"`
 	Got     *Record       `json:"got,omitempty"`
 	Error   string        `json:"error,omitempty"`
@@ -94,7 +101,7 @@ func (op *Operation) written() *Record {
 	switch op.Kind {
 	case Create:
 		return op.Given
-	case Swap:
+	case Swap, HandOver:
 		return op.Next
 	default:
 		return nil

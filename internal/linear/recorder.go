@@ -2,6 +2,8 @@ package linear
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -22,7 +24,7 @@ type Recorder struct {
 func NewRecorder() *Recorder { return &Recorder{start: time.Now()} }
 
 // Client returns store as the client uses it whose number is given: all its
-// operations are noted, but for Watch and Lifetime. A client that does several
+// operations are noted, but for Watch and Lifetime, and those of a line. A client that does several
 // things at once is as good as several clients.
 func (r *Recorder) Client(client int, store kv.Store) kv.Store {
 	return &recorded{Store: store, recorder: r, client: client}
@@ -100,6 +102,22 @@ func (c *recorded) Create(ctx context.Context, name string, rec kv.Record) (kv.R
 func (c *recorded) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	return c.note(Swap, name, copied(old), copied(next), func() (kv.Record, error) {
 		return c.Store.Swap(ctx, name, old, next)
+	})
+}
+
+// HandOver implements [kv.HandOver] if the store does.
+func (c *recorded) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	whole, ok := c.Store.(kv.HandOver)
+	if !ok {
+		return kv.Record{}, fmt.Errorf("linear: hand over %q: %w", name, errors.ErrUnsupported)
+	}
+	next := heir
+	next.Note = note
+	op := Operation{
+		Client: c.client, Kind: HandOver, Name: name, Given: copied(old), Next: copied(next), Place: place, Heir: copied(heir),
+	}
+	return c.recorder.note(op, func() (kv.Record, error) {
+		return whole.HandOver(ctx, name, old, place, heir, note)
 	})
 }
 

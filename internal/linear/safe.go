@@ -45,7 +45,7 @@ func (s safe) take(op *action) (safe, bool) {
 	case op.Kind == finish:
 		s.over = true
 		return s, true
-	case op.Outcome == Invalid:
+	case op.Outcome == Invalid, op.Outcome == Unsupported:
 		return s, true
 	}
 	s.now = max(s.now, op.Call)
@@ -57,6 +57,8 @@ func (s safe) take(op *action) (safe, bool) {
 		return s.create(op)
 	case Swap:
 		return s.swap(op)
+	case HandOver:
+		return s.handOver(op)
 	case Refresh:
 		return s.refresh(op)
 	case Delete:
@@ -100,6 +102,19 @@ func (s safe) swap(op *action) (safe, bool) {
 	default:
 		return s, false
 	}
+}
+
+// handOver is a swap that may have been refused for what the heir's safe held. Where a
+// lease backs the heir, nobody knows here how long that has to live.
+func (s safe) handOver(op *action) (safe, bool) {
+	if op.Outcome == Stale {
+		return s, true
+	}
+	s, ok := s.swap(op)
+	if op.Next.Lease != "" {
+		s.expires = op.Call
+	}
+	return s, ok
 }
 
 func (s safe) refresh(op *action) (safe, bool) {

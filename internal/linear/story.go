@@ -59,17 +59,19 @@ func stories(history []Operation) ([]*story, error) {
 		if err := whole(op); err != nil {
 			return nil, fmt.Errorf("linear: operation %d: %w", i, err)
 		}
-		s := byName[op.Name]
-		if s == nil {
-			s = &story{name: op.Name}
-			byName[op.Name] = s
-			all = append(all, s)
+		for _, part := range parts(op) {
+			s := byName[part.Name]
+			if s == nil {
+				s = &story{name: part.Name}
+				byName[part.Name] = s
+				all = append(all, s)
+			}
+			a := &action{Operation: part, dies: never}
+			if at, dead := deaths[op.Client]; dead {
+				a.dies = at
+			}
+			s.actions = append(s.actions, a)
 		}
-		a := &action{Operation: op, dies: never}
-		if at, dead := deaths[op.Client]; dead {
-			a.dies = at
-		}
-		s.actions = append(s.actions, a)
 	}
 	for _, s := range all {
 		if err := s.number(); err != nil {
@@ -79,10 +81,23 @@ func stories(history []Operation) ([]*story, error) {
 	return all, nil
 }
 
+// parts returns what an operation is in the stories of the safes that it is about. A
+// hand-over in one step that was done has shown what the heir's safe held, as a read
+// does.
+func parts(op *Operation) []*Operation {
+	if op.Kind != HandOver || op.Outcome != Done {
+		return []*Operation{op}
+	}
+	return []*Operation{op, {
+		Client: op.Client, Kind: Get, Name: op.Place, Call: op.Call, Return: op.Return, Outcome: Done, Got: op.Heir,
+	}}
+}
+
 // whole refuses an operation that lacks what the model looks at.
 func whole(op *Operation) error {
 	lacks := op.Given == nil && op.Kind != Get ||
-		op.Next == nil && op.Kind == Swap ||
+		op.Next == nil && (op.Kind == Swap || op.Kind == HandOver) ||
+		op.Heir == nil && op.Kind == HandOver ||
 		op.Got == nil && op.Kind != Delete && op.Outcome == Done
 	if lacks {
 		return fmt.Errorf("%s, %s: a record is missing", op.Kind, op.Outcome)

@@ -18,7 +18,10 @@ type link struct {
 	used map[int]*atomic.Bool // which faults at one call have taken place
 }
 
-var _ kv.Queue = (*link)(nil)
+var (
+	_ kv.Queue    = (*link)(nil)
+	_ kv.HandOver = (*link)(nil)
+)
 
 var (
 	errDown   = errors.New("sim: connection refused")
@@ -41,17 +44,6 @@ const (
 	rollLag
 	rollWork
 	rollAsk
-)
-
-// The operations.
-const (
-	opCreate  = "create"
-	opSwap    = "swap"
-	opRefresh = "refresh"
-	opDelete  = "delete"
-	opGet     = "get"
-	opJoin    = "join"
-	opStay    = "stay"
 )
 
 func newLink(n *Node) *link {
@@ -133,7 +125,7 @@ func (l *link) arrive(r request, do func() answer, reply chan<- answer) {
 		return
 	}
 	if l.once(LoseReply, r.op) {
-		if r.op == opCreate && r.safe.name == "" && a.err == nil {
+		if r.op == history.OpCreate && r.safe.name == "" && a.err == nil {
 			l.w.promise(l.node.Name, "the answer to a create was lost", l.w.TTL/2)
 		}
 		return
@@ -205,45 +197,58 @@ func (l *link) keys(key uint64, r request, more ...uint64) []uint64 {
 
 // Create implements [kv.Store].
 func (l *link) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	a := l.write(ctx, name, opCreate, func(f *safe, by caller) answer { return f.create(by, rec) })
+	a := l.write(ctx, name, history.OpCreate, func(f *safe, by caller) answer { return f.create(by, rec) })
 	return a.rec, a.err
 }
 
 // Swap implements [kv.Store].
 func (l *link) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
-	a := l.write(ctx, name, opSwap, func(f *safe, by caller) answer { return f.swap(by, old, next) })
+	a := l.write(ctx, name, history.OpSwap, func(f *safe, by caller) answer { return f.swap(by, old, next) })
+	return a.rec, a.err
+}
+
+// HandOver implements [kv.HandOver] if the store hands over in one step.
+func (l *link) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	if !l.w.Store.Whole {
+		return kv.Record{}, errors.ErrUnsupported
+	}
+	own := l.w.store.safe(history.SafeOf(place))
+	a := l.write(ctx, name, history.OpHandOver, func(f *safe, by caller) answer { return f.handOverFrom(by, old, own, heir, note) })
 	return a.rec, a.err
 }
 
 // Refresh implements [kv.Store].
 func (l *link) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	a := l.write(ctx, name, opRefresh, func(f *safe, by caller) answer { return f.refresh(by, rec) })
+	a := l.write(ctx, name, history.OpRefresh, func(f *safe, by caller) answer { return f.refresh(by, rec) })
 	return a.rec, a.err
 }
 
 // Delete implements [kv.Store].
 func (l *link) Delete(ctx context.Context, name string, rec kv.Record) error {
-	return l.write(ctx, name, opDelete, func(f *safe, by caller) answer { return f.remove(by, rec) }).err
+	return l.write(ctx, name, history.OpDelete, func(f *safe, by caller) answer { return f.remove(by, rec) }).err
 }
+
+// Lines implements [kv.Queue].
+func (l *link) Lines() bool { return l.w.Store.Lines }
 
 // Join implements [kv.Queue] if the store has lines.
 func (l *link) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	if !l.w.Store.Lines {
+	if !l.Lines() {
 		return kv.Record{}, errors.ErrUnsupported
 	}
-	a := l.write(ctx, name, opJoin, func(f *safe, by caller) answer { return f.join(by, rec) })
+	a := l.write(ctx, name, history.OpJoin, func(f *safe, by caller) answer { return f.join(by, rec) })
 	return a.rec, a.err
 }
 
 // Stay implements [kv.Queue].
 func (l *link) Stay(ctx context.Context, name string, rec kv.Record) (place kv.Record, leads bool, err error) {
-	a := l.write(ctx, name, opStay, func(f *safe, by caller) answer { return f.stay(by, rec) })
+	a := l.write(ctx, name, history.OpStay, func(f *safe, by caller) answer { return f.stay(by, rec) })
 	return a.rec, a.leads, a.err
 }
 
 // Get implements [kv.Store].
 func (l *link) Get(ctx context.Context, name string) (kv.Record, error) {
-	r := l.request(name, opGet)
+	r := l.request(name, history.OpGet)
 	a := l.ask(ctx, r, func() answer {
 		rec, err := r.safe.get()
 		return answer{rec: rec, err: err}

@@ -46,7 +46,7 @@ type wire struct {
 // before; delays stay beside other faults.
 func (s *Store) On(ops ...Op) Faults {
 	if len(ops) == 0 {
-		ops = []Op{Create, Swap, Refresh, Delete, Get, Watch, Join, Stay}
+		ops = []Op{Create, Swap, Refresh, Delete, Get, Watch, Join, Stay, HandOver}
 	}
 	return Faults{s: s, ops: slices.Clone(ops)}
 }

@@ -15,13 +15,14 @@ const (
 	Watch
 	Join
 	Stay
+	HandOver
 
 	ops = iota
 )
 
 // String returns the operation in lower case.
 func (op Op) String() string {
-	names := [ops]string{"create", "swap", "refresh", "delete", "get", "watch", "join", "stay"}
+	names := [ops]string{"create", "swap", "refresh", "delete", "get", "watch", "join", "stay", "handover"}
 	if op < 0 || op >= ops {
 		return fmt.Sprintf("Op(%d)", int(op))
 	}

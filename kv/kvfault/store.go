@@ -19,7 +19,10 @@ type Store struct {
 	withheld []request
 }
 
-var _ kv.Queue = (*Store)(nil)
+var (
+	_ kv.Queue    = (*Store)(nil)
+	_ kv.HandOver = (*Store)(nil)
+)
 
 // A request is what is on its way to the store, and returns its answer.
 type request func(context.Context) (kv.Record, error)
@@ -92,6 +95,12 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	})
 }
 
+// Lines implements [kv.Queue]. It asks no server, so it has no faults.
+func (s *Store) Lines() bool {
+	q, ok := s.inner.(kv.Queue)
+	return ok && q.Lines()
+}
+
 // Join implements [kv.Queue] if the store within does.
 func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	return s.call(ctx, Join, name, func(ctx context.Context) (kv.Record, error) {
@@ -114,6 +123,17 @@ func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (_ kv.Reco
 		return place, err
 	})
 	return rec, leads && err == nil, err
+}
+
+// HandOver implements [kv.HandOver] if the store within does.
+func (s *Store) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	return s.call(ctx, HandOver, name, func(ctx context.Context) (kv.Record, error) {
+		whole, ok := s.inner.(kv.HandOver)
+		if !ok {
+			return kv.Record{}, fmt.Errorf("kvfault: hand-overs in one step: %w", errors.ErrUnsupported)
+		}
+		return whole.HandOver(ctx, name, old, place, heir, note)
+	})
 }
 
 // Lifetime implements [kv.Store]. It asks no server, so it has no faults.

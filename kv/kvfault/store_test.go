@@ -345,10 +345,62 @@ func TestFaultsCanBeChangedWhileInUse(t *testing.T) {
 	})
 }
 
+// handsOver returns a call that hands the safe over to an heir, if it is carried out.
+func (b *bench) handsOver() func(context.Context) error {
+	b.Helper()
+	heir, err := b.store.Create(b.Context(), "heir's", kv.Record{Signature: "you", TTL: ttl})
+	require.NoError(b, err)
+	return func(ctx context.Context) error {
+		_, err := b.faults.HandOver(ctx, name, b.rec, "heir's", heir, "note")
+		return err
+	}
+}
+
+func TestAHandOverInOneStepIsStruckAsOtherWritesAre(t *testing.T) {
+	for fault, c := range map[string]struct {
+		set       func(kvfault.Faults)
+		waits     bool
+		carriedOn bool
+	}{
+		"requests dropped": {set: kvfault.Faults.DropRequests, waits: true},
+		"replies dropped":  {set: kvfault.Faults.DropReplies, waits: true, carriedOn: true},
+		"withheld":         {set: kvfault.Faults.Withhold, waits: true},
+		"fails":            {set: func(f kvfault.Faults) { f.Fail(errDown) }},
+		"replies fail":     {set: func(f kvfault.Faults) { f.FailReplies(errDown) }, carriedOn: true},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			inFakeTime(t, func(b *bench) {
+				call := b.handsOver()
+				c.set(b.faults.On(kvfault.HandOver))
+				if c.waits {
+					b.waits(call)
+				} else {
+					require.ErrorIs(t, call(b.Context()), errDown)
+				}
+				require.Equal(t, c.carriedOn, b.touched())
+				require.Equal(t, 1, b.faults.Calls(kvfault.HandOver))
+				require.Zero(t, b.faults.Calls(kvfault.Swap))
+				for _, err := range b.faults.Deliver(b.Context()) {
+					require.NoError(t, err)
+					require.True(t, b.touched())
+				}
+			})
+		})
+	}
+}
+
+func TestAStoreThatHandsNothingOverInOneStepIsNotMadeTo(t *testing.T) {
+	inFakeTime(t, func(b *bench) {
+		b.faults = kvfault.Wrap(struct{ kv.Store }{b.store})
+		require.ErrorIs(t, b.handsOver()(b.Context()), errors.ErrUnsupported)
+		require.False(t, b.touched())
+	})
+}
+
 func TestOperationsHaveNames(t *testing.T) {
 	var names []string
-	for op := range kvfault.Stay + 2 {
+	for op := range kvfault.HandOver + 2 {
 		names = append(names, op.String())
 	}
-	require.Equal(t, []string{"create", "swap", "refresh", "delete", "get", "watch", "join", "stay", "Op(8)"}, names)
+	require.Equal(t, []string{"create", "swap", "refresh", "delete", "get", "watch", "join", "stay", "handover", "Op(9)"}, names)
 }

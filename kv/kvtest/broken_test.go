@@ -34,7 +34,7 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		useless[c.Name] = true
 	}
-	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches) {
+	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches, oneStepBreaches, boardBreaches) {
 		t.Run(b.sentence, func(t *testing.T) {
 			noticed := map[string]string{}
 			for _, c := range kvtest.Cases() {
@@ -100,6 +100,9 @@ type broken struct {
 	join    func(context.Context, string, kv.Record) (kv.Record, error)
 	stay    func(context.Context, string, kv.Record) (kv.Record, bool, error)
 	life    func(time.Duration) (kv.Lifetime, error)
+	lines   bool
+	whole   func(context.Context, string, kv.Record, string, kv.Record, string) (kv.Record, error)
+	follow  func(string, func(kv.Record, error)) func()
 }
 
 func (b *broken) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
@@ -144,6 +147,8 @@ func (b *broken) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, er
 	return b.Store.Watch(ctx, name)
 }
 
+func (b *broken) Lines() bool { return b.lines || b.Store.Lines() }
+
 func (b *broken) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if b.join != nil {
 		return b.join(ctx, name, rec)
@@ -163,4 +168,18 @@ func (b *broken) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 		return b.life(ttl)
 	}
 	return b.Store.Lifetime(ttl)
+}
+
+func (b *broken) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	if b.whole != nil {
+		return b.whole(ctx, name, old, place, heir, note)
+	}
+	return b.Store.HandOver(ctx, name, old, place, heir, note)
+}
+
+func (b *broken) Follow(name string, tell func(kv.Record, error)) (stop func()) {
+	if b.follow != nil {
+		return b.follow(name, tell)
+	}
+	return b.Store.Follow(name, tell)
 }

@@ -19,6 +19,13 @@ var queueBreaches = []breach{
 		},
 	},
 	{
+		sentence: "a store without lines says that it keeps them",
+		noticed:  "a store without lines says so",
+		open: func(good *memkv.Store) kv.Store {
+			return &broken{Store: good, lines: true}
+		},
+	},
+	{
 		sentence: "nobody is told to be first",
 		noticed:  "to join an empty line is to have the safe",
 		lines:    true,

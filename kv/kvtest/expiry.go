@@ -18,7 +18,7 @@ var expiryCases = []Case{
 	{Name: "a record fades, and not before its TTL has passed", Clause: neverEarly, check: aRecordFadesAndNotBeforeItsTTLHasPassed},
 	{Name: "an odd TTL is rounded up, if at all", Clause: neverEarly + " TTL: as granted by the store.", check: anOddTTLIsRoundedUp},
 	{Name: "nobody takes a safe over before its record has faded", Clause: neverEarly, check: nobodyTakesASafeOverBeforeItsRecordHasFaded},
-	{Name: "a watch alone sees a record fade, in time and not early", Clause: noHelp + " " + neverEarly, check: aWatchAloneSeesARecordFade},
+	{Name: "a watch alone sees a record fade, in time and not early", Clause: noHelp + " " + neverEarly, check: watched(aWatchAloneSeesARecordFade)},
 	{Name: "an expired record is in nobody's way", Clause: "Create puts a record into a vacant safe: a safe is vacant or holds one live record.", check: anExpiredRecordIsInNobodysWay},
 }
 
@@ -61,10 +61,10 @@ func nobodyTakesASafeOverBeforeItsRecordHasFaded(t *trial) {
 	}
 }
 
-func aWatchAloneSeesARecordFade(t *trial) {
+func aWatchAloneSeesARecordFade(t *trial, watch view) {
 	name, start := t.name(), time.Now()
 	rec := t.create(t.s, name, t.mortal("v"))
-	w := t.watch(t.open(), name)
+	w := watch(t, t.open(), name)
 	first := w.next()
 	if time.Since(start) < rec.TTL { // else it may have faded before the watch began
 		require.Equal(t, sighting{rec: rec}, first)

@@ -21,7 +21,7 @@ const (
 	joinInvalid = "Join returns ErrInvalid as Create does; then nothing happened."
 	noJump      = "A hand-over with others in line would jump it: Swap returns ErrStale then."
 	createLine  = "A Create finds a safe vacant if nobody is in line."
-	noLines     = "Join returns an error that matches errors.ErrUnsupported if the store keeps no lines; then nothing happened."
+	noLines     = "Lines reports whether the store keeps lines. Join returns an error that matches errors.ErrUnsupported if the store keeps no lines; then nothing happened."
 )
 
 var queueCases = []Case{
@@ -79,7 +79,11 @@ func (t *trial) gone(name string, place kv.Record) {
 
 func aStoreWithoutLinesSaysSo(t *trial) {
 	q, ok := t.s.(kv.Queue)
-	if !ok || t.b.Line != nil {
+	if !ok {
+		return
+	}
+	require.Equal(t, t.b.Line != nil, q.Lines())
+	if q.Lines() {
 		return
 	}
 	name := t.name()

@@ -11,32 +11,32 @@ import (
 const yieldsEach = "Watch yields the state of the safe: first the present one, then the state after each change, merged if the reader is slow. A vacant safe is yielded as ErrVacant with a zero Record, and the sequence goes on."
 
 var watchCases = []Case{
-	{Name: "a watch yields the present state first", Clause: yieldsEach, check: aWatchYieldsThePresentStateFirst},
-	{Name: "a watch yields each later state", Clause: yieldsEach, check: aWatchYieldsEachLaterState},
+	{Name: "a watch yields the present state first", Clause: yieldsEach, check: watched(aWatchYieldsThePresentStateFirst)},
+	{Name: "a watch yields each later state", Clause: yieldsEach, check: watched(aWatchYieldsEachLaterState)},
 	{Name: "a watch yields a hand-over", Clause: yieldsEach, check: aWatchYieldsAHandOver},
-	{Name: "a watch yields a removal by an operator", Clause: yieldsEach, check: aWatchYieldsARemoval, needs: remove},
+	{Name: "a watch yields a removal by an operator", Clause: yieldsEach, check: watched(aWatchYieldsARemoval), needs: remove},
 	{Name: "a watch sees the successor of an expired record", Clause: yieldsEach, check: aWatchSeesTheSuccessorOfAnExpiredRecord},
-	{Name: "a refresh is no change to a watch", Clause: "A refresh is no change.", check: aRefreshIsNoChangeToAWatch},
+	{Name: "a refresh is no change to a watch", Clause: "A refresh is no change.", check: watched(aRefreshIsNoChangeToAWatch)},
 	{Name: "a slow reader sees the last state", Clause: yieldsEach, check: aSlowReaderSeesTheLastState},
 	{Name: "a slow reader is told the newest state, not each", Clause: yieldsEach, check: aSlowReaderIsToldTheNewestState},
-	{Name: "a watch that begins during a change does not miss it", Clause: yieldsEach, check: aWatchThatBeginsDuringAChangeDoesNotMissIt},
-	{Name: "a watch never goes back", Clause: yieldsEach + " Reads are linearizable.", check: aWatchNeverGoesBack},
+	{Name: "a watch that begins during a change does not miss it", Clause: yieldsEach, check: watched(aWatchThatBeginsDuringAChangeDoesNotMissIt)},
+	{Name: "a watch never goes back", Clause: yieldsEach + " Reads are linearizable.", check: watched(aWatchNeverGoesBack)},
 }
 
-func aWatchYieldsThePresentStateFirst(t *trial) {
+func aWatchYieldsThePresentStateFirst(t *trial, watch view) {
 	name := t.name()
-	require.True(t, t.watch(t.s, name).next().vacant(), "a vacant safe")
+	require.True(t, watch(t, t.s, name).next().vacant(), "a vacant safe")
 	rec := t.create(t.s, name, t.signed("v"))
-	require.Equal(t, sighting{rec: rec}, t.watch(t.s, name).next())
+	require.Equal(t, sighting{rec: rec}, watch(t, t.s, name).next())
 	rec = t.publish(t.s, name, rec, "w")
-	require.Equal(t, sighting{rec: rec}, t.watch(t.open(), name).next())
+	require.Equal(t, sighting{rec: rec}, watch(t, t.open(), name).next())
 	t.delete(t.s, name, rec)
-	require.True(t, t.watch(t.s, name).next().vacant(), "a safe that was emptied")
+	require.True(t, watch(t, t.s, name).next().vacant(), "a safe that was emptied")
 }
 
-func aWatchYieldsEachLaterState(t *trial) {
+func aWatchYieldsEachLaterState(t *trial, watch view) {
 	name := t.name()
-	w := t.watch(t.open(), name)
+	w := watch(t, t.open(), name)
 	require.True(t, w.next().vacant())
 	for range 3 {
 		rec := t.succeed(t.s, name, t.signed("v"))
@@ -62,9 +62,9 @@ func aWatchYieldsAHandOver(t *trial) {
 	w.seesVacancy()
 }
 
-func aWatchYieldsARemoval(t *trial) {
+func aWatchYieldsARemoval(t *trial, watch view) {
 	name, rec := t.held()
-	w := t.watch(t.open(), name)
+	w := watch(t, t.open(), name)
 	w.sees(rec)
 	t.b.Remove(t, name)
 	w.seesVacancy()
@@ -85,9 +85,9 @@ func aWatchSeesTheSuccessorOfAnExpiredRecord(t *trial) {
 	w.seesVacancy()
 }
 
-func aRefreshIsNoChangeToAWatch(t *trial) {
+func aRefreshIsNoChangeToAWatch(t *trial, watch view) {
 	name, rec := t.held()
-	w := t.watch(t.open(), name)
+	w := watch(t, t.open(), name)
 	w.sees(rec)
 	for range 5 {
 		t.refresh(t.s, name, rec)
@@ -149,10 +149,10 @@ func aSlowReaderIsToldTheNewestState(t *trial) {
 	require.Fail(t, "the watch ended by itself")
 }
 
-func aWatchNeverGoesBack(t *trial) {
+func aWatchNeverGoesBack(t *trial, watch view) {
 	const changes = 100
 	name := t.name()
-	w := t.watch(t.open(), name)
+	w := watch(t, t.open(), name)
 	order := map[kv.Record]int{}
 	for i := 0; i < changes; {
 		rec := t.succeed(t.s, name, t.signed("v"))
@@ -181,11 +181,11 @@ func aWatchNeverGoesBack(t *trial) {
 
 // The change comes between the watch's first look and what it does to learn of
 // changes, at one time or another.
-func aWatchThatBeginsDuringAChangeDoesNotMissIt(t *trial) {
+func aWatchThatBeginsDuringAChangeDoesNotMissIt(t *trial, watch view) {
 	other := t.open()
 	for i := range 20 {
 		name := t.name()
-		w := t.watch(other, name)
+		w := watch(t, other, name)
 		time.Sleep(time.Duration(i) * t.ttl / 5000)
 		rec := t.create(t.s, name, t.signed("v"))
 		w.sees(rec)

@@ -35,6 +35,14 @@ type watcher struct {
 	last   sighting // valid when done is closed
 }
 
+// A view begins to look at a safe, until the case is over: trial.watch or trial.follow.
+type view func(t *trial, s kv.Store, name string) *watcher
+
+// watched makes a check of a view one of a watch.
+func watched(check func(*trial, view)) func(*trial) {
+	return func(t *trial) { check(t, (*trial).watch) }
+}
+
 // watch starts a watcher, and ends it when the case is over.
 func (t *trial) watch(s kv.Store, name string) *watcher {
 	ctx, cancel := context.WithCancel(t.ctx)
@@ -55,7 +63,7 @@ func (t *trial) watch(s kv.Store, name string) *watcher {
 	return w
 }
 
-// end cancels the watch and requires that it ends promptly.
+// end ends the watch and requires that it ends promptly.
 func (w *watcher) end() {
 	w.t.Helper()
 	w.cancel()
@@ -64,7 +72,7 @@ func (w *watcher) end() {
 	select {
 	case <-w.done:
 	case <-timer.C:
-		w.t.Errorf("the watch of %.80q goes on after its context has ended", w.name)
+		w.t.Errorf("the watch of %.80q goes on after its end", w.name)
 	}
 }
 
@@ -76,25 +84,32 @@ func (w *watcher) goesOn(ok bool) {
 	}
 }
 
-// next returns what the watch yields next. It may be as late as the expiry of a
-// record with the backend's TTL.
-func (w *watcher) next() sighting {
+// anything returns what the watch yields next, be it an error. It may be as late as the
+// expiry of a record with the backend's TTL.
+func (w *watcher) anything() sighting {
 	w.t.Helper()
 	timer := time.NewTimer(w.t.lifetime(w.t.ttl).Max + patience)
 	defer timer.Stop()
 	select {
 	case o, ok := <-w.seen:
 		w.goesOn(ok)
-		if o.vacant() {
-			require.Zero(w.t, o.rec, "what comes with ErrVacant")
-			return o
-		}
-		require.NoError(w.t, o.err, "the watch of %.80q", w.name)
 		return o
 	case <-timer.C:
 		require.FailNow(w.t, "the watch yields nothing", "the safe is %.80q", w.name)
 		panic("unreachable")
 	}
+}
+
+// next returns the state that the watch yields next.
+func (w *watcher) next() sighting {
+	w.t.Helper()
+	o := w.anything()
+	if o.vacant() {
+		require.Zero(w.t, o.rec, "what comes with ErrVacant")
+		return o
+	}
+	require.NoError(w.t, o.err, "the watch of %.80q", w.name)
+	return o
 }
 
 // told returns what the watch has yielded that nobody has read yet.

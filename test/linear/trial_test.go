@@ -130,7 +130,7 @@ func (tr *trial) run() linear.Verdict {
 		defer close(finished)
 		linear.Crowd{
 			Seed: tr.seed, Ops: tr.ops, OpsPerSafe: 40, MaxUnknown: 10,
-			TTL: ample, Timeout: timeout, Prefix: "ample-", Rest: tr.rest(),
+			TTL: ample, Timeout: timeout, Prefix: "ample-", Whole: true, Rest: tr.rest(),
 		}.Run(ctx, stores...)
 	}()
 	waited := tr.waitForFading(ctx)
@@ -185,7 +185,7 @@ func (tr *trial) waitForFading(ctx context.Context) <-chan struct{} {
 		defer close(stopped)
 		linear.Crowd{
 			Seed: tr.seed + 1, Ops: tr.ops, OpsPerSafe: 20, MaxUnknown: 10,
-			TTL: tr.brief, Timeout: timeout, Prefix: "brief-",
+			TTL: tr.brief, Timeout: timeout, Prefix: "brief-", Whole: true,
 			Rest: func(ctx context.Context, client int, _ bool) {
 				pause(ctx, time.Duration(random[client].Int64N(int64(tr.brief))))
 			},

@@ -1,0 +1,58 @@
+package board
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A Look shows what a safe holds: the zero record if that is nothing. It calls show at
+// least once before it returns, and may keep it and call it later as well, when the store
+// tells of a change; its calls are in the order of the states that they show, and the last
+// one before it returns is not older than the look. It returns when to look again at the
+// latest. An error ends the topic.
+type Look func(ctx context.Context, show func(kv.Record)) (next time.Duration, err error)
+
+// A Source begins to attend to a safe. The topic may be hinted at from then on, until end
+// is called and has returned.
+type Source func(name string, t *Topic) (look Look, end func(), err error)
+
+// A Board shows what the safes of a store hold. It is safe for concurrent use.
+type Board struct {
+	source Source
+	rest   time.Duration
+
+	mu     sync.Mutex
+	topics map[string]*Topic
+}
+
+// New returns a board. Between two looks at one safe that hints ask for there is at least
+// a rest.
+func New(rest time.Duration, source Source) *Board {
+	return &Board{source: source, rest: rest, topics: make(map[string]*Topic)}
+}
+
+// Follow implements [kv.Board].
+func (b *Board) Follow(name string, tell func(kv.Record, error)) (stop func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	t := b.topics[name]
+	if t == nil {
+		t = b.open(name)
+	}
+	f := &follower{topic: t, tell: tell, since: t.begun}
+	t.followers[f] = struct{}{}
+	t.wanted = true
+	t.arrange()
+	return f.stop
+}
+
+// open begins a topic. It is called with mu held.
+func (b *Board) open(name string) *Topic {
+	t := &Topic{board: b, name: name, followers: make(map[*follower]struct{})}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	b.topics[name] = t
+	return t
+}

@@ -1,0 +1,46 @@
+package board_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// few is how many goroutines of the runtime and of earlier tests may come and go.
+const few = 10
+
+// settled returns how many goroutines there are when those that end have ended.
+func settled() int {
+	for range 100 {
+		synctest.Wait()
+		time.Sleep(1)
+		runtime.Gosched()
+	}
+	return runtime.NumGoroutine()
+}
+
+func TestWhileNothingHappensThereAreNoGoroutines(t *testing.T) {
+	bubble(t, func(t *testing.T, w *world) {
+		before := settled()
+		var crowd []*listener
+		for i := range 1000 {
+			crowd = append(crowd, w.listen(t, fmt.Sprint("safe ", i)))
+		}
+		time.Sleep(next / 2)
+		require.Less(t, settled(), before+few)
+		for _, l := range crowd {
+			require.Equal(t, []told{vacant}, l.heard())
+		}
+		time.Sleep(next)
+		require.Less(t, settled(), before+few, "after all looks were due")
+		for _, l := range crowd {
+			l.stop()
+		}
+		require.Less(t, settled(), before+few)
+		require.Len(t, w.saw(), 2000)
+	})
+}

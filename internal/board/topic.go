@@ -1,0 +1,163 @@
+package board
+
+import (
+	"context"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// A Topic is a safe that somebody follows. What is in it is guarded by the board's mutex.
+type Topic struct {
+	board  *Board
+	name   string
+	ctx    context.Context // of looks
+	cancel context.CancelFunc
+
+	look Look   // nil before the first one
+	end  func() // of the source; nil if there is none
+
+	record  kv.Record // what the safe holds, zero if that is nothing
+	version uint64    // counts the records; zero if none was shown yet
+	err     error     // what ended the topic
+
+	looking chan struct{} // closed when the look that is under way has ended; nil if none is
+	begun   uint64        // looks that have begun
+	known   uint64        // of them, those that have ended
+	wanted  bool          // somebody waits for a look
+	hinted  bool          // it may be worth to look
+	last    time.Time     // when the last look ended
+	latest  time.Time     // when the next one begins at the latest
+	alarm   *time.Timer
+
+	followers map[*follower]struct{}
+}
+
+// Hint says that it may be worth to look.
+func (t *Topic) Hint() {
+	t.board.mu.Lock()
+	defer t.board.mu.Unlock()
+	t.hinted = true
+	t.arrange()
+}
+
+// arrange sees to it that there is a look when one is due.
+func (t *Topic) arrange() {
+	switch {
+	case t.looking != nil || t.ctx.Err() != nil || t.err != nil:
+	case t.wanted:
+		t.begin()
+	case t.hinted:
+		if wait := t.board.rest - time.Since(t.last); wait > 0 {
+			t.alarm.Reset(min(wait, time.Until(t.latest)))
+			return
+		}
+		t.begin()
+	}
+}
+
+// begin begins a look.
+func (t *Topic) begin() {
+	t.wanted, t.hinted = false, false
+	t.begun++
+	t.looking = make(chan struct{})
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	go t.run()
+}
+
+// run looks once.
+func (t *Topic) run() {
+	next, err := t.see()
+	b := t.board
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(t.looking)
+	t.looking, t.known, t.last = nil, t.begun, time.Now()
+	if t.ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		t.fail(err)
+		return
+	}
+	t.tell()
+	t.latest = t.last.Add(next)
+	if t.alarm == nil {
+		t.alarm = time.AfterFunc(next, t.due)
+	} else {
+		t.alarm.Reset(next)
+	}
+	t.arrange()
+}
+
+// see begins to attend to the safe, if that was not done yet, and looks.
+func (t *Topic) see() (next time.Duration, err error) {
+	if t.look == nil {
+		if t.look, t.end, err = t.board.source(t.name, t); err != nil {
+			return 0, err
+		}
+	}
+	return t.look(t.ctx, t.show)
+}
+
+// due looks, since it is time.
+func (t *Topic) due() {
+	t.board.mu.Lock()
+	defer t.board.mu.Unlock()
+	t.wanted = true
+	t.arrange()
+}
+
+// show notes what the safe holds.
+func (t *Topic) show(rec kv.Record) {
+	t.board.mu.Lock()
+	defer t.board.mu.Unlock()
+	if t.version == 0 || rec != t.record {
+		t.record = rec
+		t.version++
+		t.tell()
+	}
+}
+
+// fail ends the topic, and tells its followers why.
+func (t *Topic) fail(err error) {
+	t.err = err
+	if t.board.topics[t.name] == t {
+		delete(t.board.topics, t.name)
+	}
+	t.tell()
+}
+
+// tell has all followers told what they do not know.
+func (t *Topic) tell() {
+	for f := range t.followers {
+		f.wake()
+	}
+}
+
+// leave takes a follower away. With the last one, what the topic began ends. It is called
+// with the board's mutex held, and returns what the caller has to wait for without it.
+func (t *Topic) leave(f *follower) (wait func()) {
+	delete(t.followers, f)
+	if len(t.followers) > 0 {
+		return func() {}
+	}
+	if t.board.topics[t.name] == t {
+		delete(t.board.topics, t.name)
+	}
+	t.cancel()
+	if t.alarm != nil {
+		t.alarm.Stop()
+	}
+	looking := t.looking
+	return func() {
+		if looking != nil {
+			<-looking
+		}
+		if t.end != nil {
+			t.end()
+		}
+	}
+}
