@@ -19,7 +19,7 @@ type Config struct {
 	Order  Order  // nil is the order in which candidates came
 	NoHeir bool   // nobody is heir
 	Health bool   // there is a health check
-	Lines  bool   // the store may keep lines (kv.Queue)
+	Lines  bool   // the store keeps lines (kv.Queue)
 	Timing
 
 	Stability time.Duration
@@ -62,21 +62,22 @@ type Campaign struct {
 	Early   bool          // the leader's key is to be tried before the heir's
 	Rest    time.Duration // before the next bid for the heir's place
 	Backoff uint8         // of heirs who displace each other, as no order would
-	Shy     time.Duration // how much longer than others to wait before we displace an heir
+	HoldOff time.Duration // how much longer than others to wait before we displace an heir
 	Former  string        // the signature that we had as heir before
 
 	Checkup     Checkup
-	NoLines     bool   // it does not
 	VacantSince moment // of the heir's key
 	Overtaken   int
 
-	Heir      kv.Record // whom the leader sees in the heir's place
-	HeirSince Instant
-	Calling   bool   // that is being asked whether it is alive
-	CallAgain moment // not before
-	Began     Instant
-	Ended     Instant
-	Cause     Cause // why the term has ended
+	Heir       kv.Record // whom the leader sees in the heir's place
+	HeirSince  Instant
+	Preference Preference
+	Calling    bool   // that is being asked whether it is alive
+	CallAgain  moment // not before
+	Look       bool   // who is heir is to be looked up, before it is handed over to
+	Began      Instant
+	Ended      Instant
+	Cause      Cause // why the term has ended
 }
 
 // A moment is a time on the monotonic clock, or none if it is zero.
@@ -87,18 +88,19 @@ func (m moment) set() bool            { return m != 0 }
 func (m moment) at() time.Duration    { return time.Duration(m - 1) }
 
 // New returns a campaign that has not begun.
-func New(cfg *Config, memory Memory) Campaign {
-	c := Campaign{cfg: cfg, Random: cfg.Seed, Memory: memory}
+func New(cfg *Config, memory Memory) *Campaign {
+	c := &Campaign{cfg: cfg, Random: cfg.Seed, Memory: memory}
 	c.Lead.Key, c.Place.Key = Lead, Place
-	c.Lead.Next, c.Place.Next = never, never
+	c.Lead.Next, c.Place.Next, c.Preference.Since = never, never, never
 	return c
 }
 
 // A turn is one step of a campaign at one instant.
 type turn struct {
 	*Campaign
-	now Instant
-	out []Effect
+	now  Instant
+	wall int64
+	out  []Effect
 }
 
 func (t *turn) emit(e Effect) { t.out = append(t.out, e) }
@@ -117,10 +119,10 @@ func (t *turn) sign() string {
 	return fmt.Sprintf("%s/%s.%d", t.cfg.ID, t.cfg.Nonce, t.Serial)
 }
 
-// ours reports whether this campaign wrote a record, under whatever signature.
-func (t *turn) ours(rec kv.Record) bool {
-	head, tail, ok := strings.Cut(rec.Signature, "/"+t.cfg.Nonce+".")
-	return ok && !rec.Foreign && head == t.cfg.ID && !strings.Contains(tail, "/")
+// Wrote reports whether this campaign wrote a record, under whatever signature.
+func (c *Campaign) Wrote(rec kv.Record) bool {
+	head, tail, ok := strings.Cut(rec.Signature, "/"+c.cfg.Nonce+".")
+	return ok && !rec.Foreign && head == c.cfg.ID && !strings.Contains(tail, "/")
 }
 
 // draw returns a number at random (xorshift64, Marsaglia, "Xorshift RNGs", 2003).

@@ -9,27 +9,43 @@ import (
 // weigh takes in what the watch shows of a key that is to become ours.
 func (t *turn) weigh(l *Lock) {
 	rec := l.Seen.Record
+	first := l.Line.Kind != NoPlace && rec.Signature == l.Line.Record.Signature && !rec.Foreign
+	if first && t.cfg.Health && !l.Fit {
+		t.send(l, Ask, kv.Record{}, kv.Record{}) // and weigh it again
+		return
+	}
 	l.Fresh, l.Fit, l.Denied = false, false, 0
 	switch {
 	case l.Seen.vacant():
+		if l.Remains.Kind == Stray { // gone, though nobody has said that it was we who removed it
+			l.Rest = t.now.Mono + 2*t.cfg.Spread
+		}
 		l.gone()
-		l.Tries, l.Prey = 0, kv.Record{}
+		l.Tries, l.Rival = 0, kv.Record{}
 		l.Next = never
+		if l.Key == Lead {
+			t.Memory.Looked = true
+			t.mirror()
+		}
 		if t.entitled(l) && l.Line.Kind != InLine {
 			l.Next = max(t.now.Mono+t.hesitation(l), l.Rest)
 		}
-	case l.Line.Kind != NoPlace && rec.Signature == l.Line.Record.Signature && !rec.Foreign:
+	case first:
 		t.firstInLine(l, rec)
-	case t.ours(rec) && rec.Signature == l.Signature && l.Remains.Kind == Possible:
+	case t.Wrote(rec) && rec.Signature == l.Signature && l.Remains.Kind == Possible:
 		t.accept(l, rec, l.Remains.Since)
 	case l.Key == Lead && t.inWaiting(rec):
 		t.inherit(l, rec)
-	case t.ours(rec):
+	case t.Wrote(rec):
 		l.Remains = l.Remains.stray(rec)
 		l.Next = t.now.Mono
 	default:
 		l.gone()
 		l.Next, l.Waited = never, true
+		if l.Key == Place {
+			l.Failed = 0
+		}
+		t.led(l)
 		t.lineUp(l)
 		t.size(l, rec)
 	}
@@ -71,11 +87,11 @@ func (t *turn) claim(l *Lock) {
 	// What a late copy of a refused request puts in is older than the next request, and
 	// must not be taken for what that has put in.
 	if l.Remains.Kind == Nothing || l.Signature == "" {
-		l.Signature = t.sign()
+		l.Signature, l.Unconfirmed = t.sign(), false
 	}
 	draft := kv.Record{Signature: l.Signature, Value: t.cfg.Value, Note: t.draftNote(l), TTL: t.cfg.TTL}
-	if l.Prey.Signature != "" {
-		t.send(l, Displace, l.Prey, draft)
+	if l.Rival.Signature != "" {
+		t.send(l, Displace, l.Rival, draft)
 		return
 	}
 	t.send(l, Create, kv.Record{}, draft)
@@ -93,6 +109,7 @@ func (t *turn) own(l *Lock, rec kv.Record, trust Trust) {
 	if trust.Left(t.now) <= 0 {
 		l.Remains = l.Remains.stray(rec)
 		l.Next = t.now.Mono
+		t.giveUpOnce(l)
 		return
 	}
 	if t.Checkup.Pending = false; t.cfg.Health {
@@ -125,7 +142,7 @@ func (t *turn) inWaiting(rec kv.Record) bool {
 }
 
 // claimed takes in the answer to a claim.
-func (t *turn) claimed(l *Lock, a Answer) {
+func (t *turn) claimed(l *Lock, a *Answer) {
 	switch a.Verdict {
 	case OK:
 		if l.Phase != Waiting {
@@ -138,12 +155,12 @@ func (t *turn) claimed(l *Lock, a Answer) {
 		t.accept(l, a.Record, a.Sent)
 		return
 	case Invalid:
-		t.emit(Effect{Kind: Failed, Key: l.Key})
-		l.open(never)
-		return
+		if t.incapable(l); l.Key == Lead || !t.heirless() {
+			t.emit(Effect{Kind: Failed, Key: l.Key})
+		}
 	case Unclear:
-		if l.Remains.Kind == Nothing || l.Remains.Kind == Offered {
-			l.Remains = Remains{Kind: Possible, Since: a.Sent}
+		if !l.Unconfirmed { // what is found of it is worth no more than the first such request
+			l.Remains, l.Unconfirmed = Remains{Kind: Possible, Since: a.Sent}, true
 		}
 		t.incapable(l)
 	default:
@@ -151,20 +168,25 @@ func (t *turn) claimed(l *Lock, a Answer) {
 			t.Memory.refused()
 		}
 		l.Denied++
-		l.Prey, l.Failed = kv.Record{}, 0
-		if l.Key == Lead {
-			t.Early = t.cfg.NoHeir // somebody leads
-		}
+		l.Rival, l.Failed = kv.Record{}, 0
+		t.led(l)
 	}
+	switch {
+	case l.Phase != Waiting, t.giveUpOnce(l):
+	case a.Verdict == Invalid && l.Key == Lead, !t.entitled(l):
+		l.open(never)
+	default:
+		l.open(t.retry(l))
+	}
+}
+
+// giveUpOnce ends an attempt that was to be made once. It reports whether it was.
+func (t *turn) giveUpOnce(l *Lock) bool {
 	if t.Once {
 		t.emit(Effect{Kind: Refused, Key: l.Key})
 		l.open(never)
-		return
 	}
-	l.open(t.retry(l))
-	if !t.entitled(l) {
-		l.Next = never
-	}
+	return t.Once
 }
 
 // open ends the time in which the campaign claims without a watch.
@@ -173,7 +195,7 @@ func (l *Lock) open(next time.Duration) { l.Blind, l.Next = false, next }
 // cleared takes in that our record was there, and is removed, or was not. With it ends its
 // signature: a slow watch may still show what was removed, and it must not be taken for
 // what the next claim puts in.
-func (t *turn) cleared(l *Lock, old kv.Record, a Answer) {
+func (t *turn) cleared(l *Lock, old kv.Record, a *Answer) {
 	if l.Line.Kind == InLine && old.Owns(l.Line.Record) { // it is given up, whether or not it is gone
 		t.loseLine(l)
 		return
@@ -195,7 +217,7 @@ func (t *turn) cleared(l *Lock, old kv.Record, a Answer) {
 }
 
 // inherited takes in the answer to the refresh of what was handed over to us.
-func (t *turn) inherited(l *Lock, a Answer) {
+func (t *turn) inherited(l *Lock, a *Answer) {
 	switch {
 	case a.Verdict == Stale:
 		l.Remains = Remains{}
@@ -211,18 +233,32 @@ func (t *turn) inherited(l *Lock, a Answer) {
 }
 
 // incapable notes that a claim had no clear answer. An heir whose claims have failed for a
-// TTL gives up its place, since it keeps all others from claiming. A candidate that cannot
-// bid for the heir's place tries the leader's key again.
+// TTL gives up its place, since it keeps all others from claiming.
 func (t *turn) incapable(l *Lock) {
 	if !l.Failed.set() {
 		l.Failed = momentAt(t.now.Mono)
 	}
-	switch {
-	case l.Key == Lead && t.now.Mono-l.Failed.at() > t.cfg.TTL:
+	if l.Key == Lead && t.now.Mono-l.Failed.at() > t.cfg.TTL {
 		t.ends(&t.Place, Sightless)
-	case l.Key == Place && t.cfg.firstCome() && t.Lead.Phase == Idle && t.Stage == Standing:
-		t.Early = true
-		t.want(&t.Lead, t.now.Mono, true)
+	}
+}
+
+// heirless reports whether the candidate does without the heir's place, since it cannot bid
+// for that, or it holds what is no heir's: an heir only gains time, unless an order says who
+// comes first.
+func (t *turn) heirless() bool {
+	if !t.cfg.firstCome() || t.Place.Phase != Waiting {
+		return false
+	}
+	rec := t.Place.Seen.Record
+	return t.Place.Failed.set() || rec.Foreign || rec.Permanent
+}
+
+// led notes that somebody has a key. If that is the leader's, the next vacancy is the heir's
+// to claim, if there can be one.
+func (t *turn) led(l *Lock) {
+	if l.Key == Lead || t.Lead.Waited {
+		t.Early = t.cfg.NoHeir || t.heirless()
 	}
 }
 
@@ -236,7 +272,7 @@ func (l *Lock) lookDue(t *turn) time.Duration {
 }
 
 // looked takes in what an heir saw for itself.
-func (t *turn) looked(l *Lock, a Answer) {
+func (t *turn) looked(l *Lock, a *Answer) {
 	l.Sent = a.Sent
 	switch {
 	case a.Verdict == OK || a.Verdict == Vacant:

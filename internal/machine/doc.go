@@ -19,15 +19,15 @@
 //	            the others   it           else stray  else stray                  claim again
 //	Owner       refresh      refresh      –           trust from    ended:        refresh again
 //	            now          now                      its send      taken         before long
-//	Keeper      refresh now  refresh now  –           –             nothing left  refresh again
+//	Lapsed      refresh now  refresh now  –           –             nothing left  refresh again
 //	Leaving     –            –            –           nothing left  nothing left  find out
 //
 //	phase       when it is due                        when trust runs out   leave
 //	Idle        –                                     –                     –
 //	Waiting     create; delete a stray; refresh what  –                     Leaving
 //	            was handed over
-//	Owner       refresh; publish                      Keeper: expired       Leaving
-//	Keeper      refresh, as long as work goes on      –                     Leaving
+//	Owner       refresh; publish                      Lapsed: expired       Leaving
+//	Lapsed      refresh, as long as work goes on      –                     Leaving
 //	Leaving     delete; look; hand over               –                     Leaving, with another deadline
 //
 // A lock has one request at a time on its way. What a watch shows meanwhile is weighed after

@@ -57,17 +57,16 @@ type Verdict uint8
 
 // The verdicts. All but Unclear are definite.
 const (
-	OK          Verdict = iota
-	Vacant              // of a Get: the key holds nothing
-	Held                // refused: the key holds a record
-	Stale               // refused: the key does not hold Old
-	Invalid             // refused, and always will be
-	Unclear             // it may have been carried out, or not yet
-	Unsupported         // of a Join: the store keeps no lines
+	OK      Verdict = iota
+	Vacant          // of a Get: the key holds nothing
+	Held            // refused: the key holds a record
+	Stale           // refused: the key does not hold Old
+	Invalid         // refused, and always will be
+	Unclear         // it may have been carried out, or not yet
 )
 
 func (v Verdict) String() string {
-	return [...]string{"ok", "vacant", "held", "stale", "invalid", "unclear", "unsupported"}[v]
+	return [...]string{"ok", "vacant", "held", "stale", "invalid", "unclear"}[v]
 }
 
 // An Answer is what became of a request.

@@ -209,13 +209,13 @@ func newWorld(leases bool, candidates, faults int, change func(*machine.Config))
 	return w
 }
 
-// stand begins another campaign of a node.
+// begin begins another campaign of a node.
 func (w *world) stand(i int) {
 	n := w.nodes[i]
 	cfg := *n.cfg
 	cfg.Nonce = fmt.Sprint("n", n.runs)
-	w.nodes[i] = node{alive: true, cfg: n.cfg, runs: n.runs + 1, c: machine.New(&cfg, n.c.Memory)}
-	w.step(i, machine.Event{Kind: machine.Stand, Drain: true})
+	w.nodes[i] = node{alive: true, cfg: n.cfg, runs: n.runs + 1, c: *machine.New(&cfg, n.c.Memory)}
+	w.step(i, machine.Event{Kind: machine.Enter, Drain: true})
 }
 
 type origin struct {

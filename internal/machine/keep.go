@@ -4,7 +4,7 @@ import "github.com/electkv/election/kv"
 
 // keep refreshes a record that is ours, and publishes what its owner wants to say.
 func (t *turn) keep(l *Lock) {
-	if l.Phase == Keeper && !t.Drain {
+	if l.Phase == Lapsed && !t.Drain {
 		return // it fades
 	}
 	if l.Fresh {
@@ -39,7 +39,7 @@ func (t *turn) keep(l *Lock) {
 // refreshed takes in the answer to a refresh. The lease is trusted from the moment before
 // the request left; an answer that comes too late does not bring the trust back, and a
 // lost one changes nothing.
-func (t *turn) refreshed(l *Lock, a Answer) {
+func (t *turn) refreshed(l *Lock, a *Answer) {
 	switch a.Verdict {
 	case OK:
 		l.Remains.Record, l.Sent, l.Tries = a.Record, a.Sent, 0
@@ -57,38 +57,45 @@ func (t *turn) refreshed(l *Lock, a Answer) {
 }
 
 // published takes in the answer to a publication.
-func (t *turn) published(l *Lock, a Answer) {
+func (t *turn) published(l *Lock, a *Answer) {
 	switch a.Verdict {
 	case OK:
-		l.Remains.Record, l.Review = a.Record, false
+		l.Remains.Record, l.Review, l.Unsaid = a.Record, false, 0
 		if l.Text == textOf(a.Record) {
 			t.emit(Effect{Kind: Said, Key: l.Key, Record: a.Record})
 		}
 	case Stale, Vacant, Held:
 		l.Review = true
 	case Invalid:
-		l.Text = textOf(l.Remains.Record)
+		l.Text, l.Mute = textOf(l.Remains.Record), true
 		t.emit(Effect{Kind: Unsaid, Key: l.Key, Request: Request{Op: Publish}})
 	case Unclear:
-		l.Review, l.Later = true, t.now.Mono+t.cfg.Spread
+		l.Review = true
+		t.sayLater(l)
 	}
 }
 
 // reviewed takes in how the record stands of which we were not sure.
-func (t *turn) reviewed(l *Lock, a Answer) {
+func (t *turn) reviewed(l *Lock, a *Answer) {
 	switch {
 	case a.Verdict == Vacant, a.Verdict == OK && !a.Record.Owns(l.Remains.Record):
 		l.Remains = Remains{}
 		t.ends(l, Taken)
 	case a.Verdict == OK:
 		if a.Record.Revision == l.Remains.Record.Revision {
-			l.Later = t.now.Mono + t.cfg.Spread // the store refuses what it shows unchanged
+			t.sayLater(l) // the store refuses what it shows unchanged
 		}
 		l.Remains.Record, l.Review = a.Record, false
 		if l.Text == textOf(a.Record) {
 			t.emit(Effect{Kind: Said, Key: l.Key, Record: a.Record})
 		}
 	default:
-		l.Later = t.now.Mono + t.cfg.Spread
+		t.sayLater(l)
 	}
+}
+
+// sayLater sets the time of the next try to publish after one that failed.
+func (t *turn) sayLater(l *Lock) {
+	l.Later = t.now.Mono + t.backoff(l.Unsaid)
+	l.Unsaid = min(l.Unsaid+1, 16)
 }

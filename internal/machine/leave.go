@@ -16,8 +16,8 @@ func (t *turn) remove(l *Lock) {
 	case l.Until <= t.now.Mono:
 		t.emit(Effect{Kind: Abandoned, Key: l.Key, Record: rec})
 		l.idle()
+	case l.Line.Kind == NoPlace && t.mayReturn(l):
 	case l.Next > t.now.Mono:
-	case l.Key == Lead && t.Place.Phase == Leaving && l.Remains.Kind != Mine: // nothing must be handed over to us any more
 	case t.leaveLine(l):
 	case l.Remains.Kind == Possible || l.Remains.Kind == Offered:
 		t.sendWithin(l, Get, kv.Record{}, kv.Record{}, t.remaining(l))
@@ -29,18 +29,24 @@ func (t *turn) remove(l *Lock) {
 		t.sendWithin(l, Get, kv.Record{}, kv.Record{}, t.remaining(l))
 	default:
 		next := l.Heir
-		next.Note = t.will(l.Heir)
+		next.Note = t.noteFor(l.Heir)
 		t.sendWithin(l, HandOver, rec, next, t.remaining(l))
 		l.Pending.Heir = l.Heir
 		t.out[len(t.out)-1].Request.Heir = l.Heir
 	}
 }
 
+// mayReturn reports whether something may yet be handed over to us, so that it is too
+// early to look whether anything is there.
+func (t *turn) mayReturn(l *Lock) bool {
+	return l.Key == Lead && t.Place.Phase == Leaving && l.Remains.Kind != Mine
+}
+
 // remaining returns how long a request may take.
 func (t *turn) remaining(l *Lock) time.Duration { return min(t.cfg.Attempt, l.Until-t.now.Mono) }
 
 // found takes in what the key holds that is to be left.
-func (t *turn) found(l *Lock, a Answer) {
+func (t *turn) found(l *Lock, a *Answer) {
 	switch {
 	case a.Verdict == Unclear:
 		l.Next = t.retry(l)
@@ -48,9 +54,9 @@ func (t *turn) found(l *Lock, a Answer) {
 		l.Remains.Record, l.Review = a.Record, false
 	case l.Remains.Kind == Mine:
 		t.lostWhileLeaving(l)
-	case a.Verdict == OK && t.ours(a.Record):
-		l.Remains = l.Remains.stray(a.Record)
-	case l.Remains.Kind == Possible && (a.Verdict == Vacant || a.Record == l.Prey): // a request may still be carried out
+	case a.Verdict == OK && t.Wrote(a.Record):
+		l.Remains, l.Tries = l.Remains.stray(a.Record), 0
+	case l.Remains.Kind == Possible && (a.Verdict == Vacant || a.Record == l.Rival): // a request may still be carried out
 		l.Next = t.retry(l)
 	default:
 		l.Remains = Remains{}
@@ -58,7 +64,7 @@ func (t *turn) found(l *Lock, a Answer) {
 }
 
 // removed takes in the answer to a delete.
-func (t *turn) removed(l *Lock, old kv.Record, a Answer) {
+func (t *turn) removed(l *Lock, old kv.Record, a *Answer) {
 	switch {
 	case l.Line.Kind == InLine && old.Owns(l.Line.Record):
 		if l.Line = (Line{Next: never}); a.Verdict == Unclear {
@@ -71,7 +77,7 @@ func (t *turn) removed(l *Lock, old kv.Record, a Answer) {
 	case a.Verdict == Stale && l.Remains.Kind == Mine:
 		t.lostWhileLeaving(l)
 	default:
-		l.Remains = l.Remains.removed()
+		t.given(l)
 	}
 }
 
@@ -81,13 +87,22 @@ func (t *turn) lostWhileLeaving(l *Lock) {
 	if !l.Asked {
 		t.emit(Effect{Kind: Missing, Key: l.Key, Record: l.Remains.Record})
 	}
-	l.Remains = Remains{}
+	t.given(l)
+}
+
+// given notes that our record is there no more. As long as our record as heir may stand,
+// whoever leads by now may hand over to us.
+func (t *turn) given(l *Lock) {
+	l.Remains = l.Remains.removed()
+	if l.Key == Lead && t.Place.Phase == Leaving && l.Remains.Kind == Nothing {
+		l.Remains.Kind = Offered
+	}
 }
 
 // offer prepares to hand over to the heir that the watch shows, or to whom a look shows if
-// it has shown nothing yet.
+// that shows nobody: a watch may be late, and whoever has just become heir is not passed over.
 func (t *turn) offer(l *Lock) {
-	l.Offers, l.HeirDue = 2, !t.Place.Seen.Known
+	l.Offers, l.HeirDue = 2, t.Look || t.Place.Seen.Record == kv.Record{}
 	t.choose(l, t.Place.Seen.Record)
 }
 
@@ -99,7 +114,7 @@ func (t *turn) choose(l *Lock, rec kv.Record) {
 }
 
 // heirFound takes in who is heir.
-func (t *turn) heirFound(l *Lock, a Answer) {
+func (t *turn) heirFound(l *Lock, a *Answer) {
 	l.HeirDue = false
 	if a.Verdict != OK {
 		l.Offers = 0 // there is none, or nobody can tell
@@ -109,12 +124,12 @@ func (t *turn) heirFound(l *Lock, a Answer) {
 }
 
 // handedOver takes in the answer to a hand-over.
-func (t *turn) handedOver(l *Lock, a Answer) {
+func (t *turn) handedOver(l *Lock, a *Answer) {
 	l.Offers--
 	switch a.Verdict {
 	case OK:
 		t.emit(Effect{Kind: HandedOver, Key: l.Key, Record: a.Record})
-		l.Remains = Remains{}
+		t.given(l)
 	case Unclear: // the next try finds out
 		l.Asked, l.Offers = true, l.Offers+1
 		l.Next = t.retry(l)
@@ -128,5 +143,5 @@ func (t *turn) handedOver(l *Lock, a Answer) {
 // succeededBy reports whether a record in the heir's key is that of an heir: not a lock of
 // somebody's, a call, or what is left there of ourselves.
 func (t *turn) succeededBy(rec kv.Record) bool {
-	return rec.Signature != "" && !rec.Foreign && !rec.Permanent && !t.ours(rec) && NoteOf(rec).Calls == ""
+	return rec.Signature != "" && !rec.Foreign && !rec.Permanent && !t.Wrote(rec) && NoteOf(rec).Calls == ""
 }

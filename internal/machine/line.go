@@ -28,14 +28,14 @@ const (
 
 // lineUp has the campaign join the line, now that somebody else has the key.
 func (t *turn) lineUp(l *Lock) {
-	if l.Key == Lead && t.cfg.Lines && !t.NoLines && l.Line.Kind == NoPlace && l.Line.Next == never {
+	if l.Key == Lead && t.cfg.Lines && l.Line.Kind == NoPlace && l.Line.Next == never {
 		l.Line.Next = t.now.Mono
 	}
 }
 
 // lineDue returns when there is something to do about the line.
 func (t *turn) lineDue(l *Lock) time.Duration {
-	if l.Key == Place || !t.cfg.Lines || t.NoLines {
+	if l.Key == Place || !t.cfg.Lines {
 		return never
 	}
 	return l.Line.Next
@@ -54,7 +54,10 @@ func (t *turn) queue(l *Lock) {
 	default:
 		l.Fit = false
 		if l.Line.Kind == NoPlace || t.worth(l.Line.Record, l.Line.Stayed).Left(t.now) <= 0 {
-			l.Line = Line{Record: kv.Record{Signature: t.sign(), Value: t.cfg.Value, Note: t.draftNote(l), TTL: t.cfg.TTL}}
+			l.Line = Line{Record: kv.Record{Signature: t.sign(), Value: t.cfg.Value, TTL: t.cfg.TTL}}
+			if !t.cfg.NoHeir { // else there is nothing to tell, and since when it leads is not known yet
+				l.Line.Record.Note = t.draftNote(l)
+			}
 		}
 		t.send(l, Join, kv.Record{}, l.Line.Record)
 	}
@@ -72,7 +75,7 @@ func (t *turn) loseLine(l *Lock) {
 
 // joined takes in the answer to a join. After one that was not clear, a place is worth no
 // more than the first join that it may be of.
-func (t *turn) joined(l *Lock, a Answer) {
+func (t *turn) joined(l *Lock, a *Answer) {
 	switch a.Verdict {
 	case OK:
 		sent := a.Sent
@@ -81,8 +84,6 @@ func (t *turn) joined(l *Lock, a Answer) {
 		}
 		l.Line = Line{Kind: InLine, Record: a.Record, Stayed: sent, Next: a.Sent.Mono + t.cfg.Refresh}
 		l.Tries = 0
-	case Unsupported:
-		t.NoLines, l.Line = true, Line{Next: never}
 	case Invalid:
 		t.emit(Effect{Kind: Failed, Key: l.Key})
 		l.Line.Next = never
@@ -92,10 +93,13 @@ func (t *turn) joined(l *Lock, a Answer) {
 		}
 		l.Line.Next = t.retry(l)
 	}
+	if l.Phase == Leaving && l.Line.Kind == Unsure {
+		l.Next = t.retry(l)
+	}
 }
 
 // stayed takes in whether the place is kept, and whether it is first.
-func (t *turn) stayed(l *Lock, a Answer) {
+func (t *turn) stayed(l *Lock, a *Answer) {
 	switch a.Verdict {
 	case OK:
 		l.Line.Record, l.Line.Stayed, l.Line.Next = a.Record, a.Sent, a.Sent.Mono+t.cfg.Refresh
@@ -119,6 +123,9 @@ func (t *turn) firstInLine(l *Lock, rec kv.Record) {
 		return
 	}
 	t.accept(l, rec, sent)
+	if l.Phase == Owner && !t.cfg.NoHeir {
+		l.Text.Note = t.draftNote(l) // what the place says is as old as that
+	}
 }
 
 // leaveLine gives the place up, if there is one or may be. It reports whether there was

@@ -16,14 +16,14 @@ type Phase uint8
 // The phases.
 //
 //	         want                    accepted               end               leave
-//	Idle ───────────▶ Waiting ───────────────────▶ Owner ─────────▶ Keeper ─────────▶ Leaving ──▶ Idle
+//	Idle ───────────▶ Waiting ───────────────────▶ Owner ─────────▶ Lapsed ─────────▶ Leaving ──▶ Idle
 //	                     │                           │                                   ▲
 //	                     └───────────────────────────┴───────────── leave ───────────────┘
 const (
 	Idle    Phase = iota // the key is none of our business
 	Waiting              // it is to become ours
 	Owner                // it is ours, and trusted to be
-	Keeper               // it was ours; the record is kept while work goes on
+	Lapsed               // it was ours; the record is kept while work goes on
 	Leaving              // what is left of ours is being removed
 )
 
@@ -40,11 +40,12 @@ func textOf(rec kv.Record) Text { return Text{rec.Value, rec.Note} }
 // uses of it. It has one request at a time on its way; what a watch shows meanwhile is
 // weighed after the answer.
 type Lock struct {
-	Key       Key
-	Phase     Phase
-	Signature string // of our record, present or next
-	Remains   Remains
-	Pending   Request // on its way; none if its Op is NoOp
+	Key         Key
+	Phase       Phase
+	Signature   string // of our record, present or next
+	Unconfirmed bool   // a claim under that had no clear answer
+	Remains     Remains
+	Pending     Request // on its way; none if its Op is NoOp
 
 	Seen  Sighting // what the watch showed last
 	Fresh bool     // and that it was not weighed yet
@@ -60,7 +61,7 @@ type Lock struct {
 	Denied int       // claims refused since the watch last showed anything
 	Failed moment    // since when claims fail
 	Looked Instant   // when an heir last saw the leader's key, or began to look
-	Prey   kv.Record // another heir's, which is to be displaced
+	Rival  kv.Record // another heir's, which is to be displaced
 
 	Line Line // our place in the line before the key
 
@@ -69,12 +70,20 @@ type Lock struct {
 	Sent   Instant       // when the claim or the last refresh left
 	Text   Text          // what an owner is to publish
 	Later  time.Duration // do not try to publish before
+	Unsaid uint8         // tries to publish that failed in a row
+	Mute   bool          // the store will not take what it was to publish
 	Review bool          // the record is not as we know it: look first
 
 	Asked   bool      // it was asked to remove the record, or to hand over, and may have
 	Offers  int       // how often it may still try to hand over
 	Heir    kv.Record // to whom
 	HeirDue bool      // whom to hand over to is to be looked up
+}
+
+// Says reports whether the record is known to say this, and nothing is on its way that
+// could change it.
+func (l *Lock) Says(text Text) bool {
+	return l.Phase == Owner && !l.Review && l.Pending.Op != Publish && textOf(l.Remains.Record) == text
 }
 
 // busy reports whether a request is on its way.
@@ -86,21 +95,28 @@ func (l *Lock) idle() { *l = Lock{Key: l.Key, Seen: l.Seen, Next: never} }
 // want has the key claimed, but not before some moment: at once, blindly, or when a watch
 // shows it vacant.
 func (t *turn) want(l *Lock, rest time.Duration, blind bool) {
+	blind = blind && rest <= t.now.Mono
 	*l = Lock{Key: l.Key, Phase: Waiting, Blind: blind, Rest: rest, Next: never, Looked: t.now, Line: Line{Next: never}}
 	if blind {
 		l.Next = rest
 	}
 }
 
-// leave has what is left of ours removed, for as long as it may take.
+// leave has what is left of ours removed, for as long as it may take. That is counted from
+// when it was first told.
 func (t *turn) leave(l *Lock, within time.Duration) {
-	if l.Phase == Idle {
-		return
-	}
-	l.Phase, l.Next, l.Tries, l.Until = Leaving, t.now.Mono, 0, never
+	until := never
 	if within < never-t.now.Mono {
-		l.Until = t.now.Mono + within
+		until = t.now.Mono + within
 	}
+	switch l.Phase {
+	case Idle:
+		return
+	case Leaving:
+		until = min(until, l.Until)
+	case Waiting, Owner, Lapsed:
+	}
+	l.Phase, l.Next, l.Tries, l.Until = Leaving, t.now.Mono, 0, until
 	switch l.Pending.Op {
 	case NoOp:
 	case Create, Displace: // its answer says what there is to remove
@@ -137,7 +153,7 @@ func (t *turn) act(l *Lock) {
 		case l.lookDue(t) <= t.now.Mono:
 			t.send(l, Get, kv.Record{}, kv.Record{})
 		}
-	case Owner, Keeper:
+	case Owner, Lapsed:
 		t.keep(l)
 	case Leaving:
 		t.remove(l)

@@ -8,7 +8,8 @@ import (
 )
 
 const (
-	maxStrikes = 7  // from the second on, each doubles the time that a leader waits before it gives way
+	// MaxStrikes is how many terms in a row that ended early are counted.
+	MaxStrikes = 7  // from the second on, each doubles the time that a leader waits before it gives way
 	maxStruck  = 16 // IDs that are remembered
 )
 
@@ -17,16 +18,16 @@ const (
 // it led, so those who come after it must know.
 type Memory struct {
 	Looked bool    // it was told who led before, or that nobody did
-	Last   string  // the last reign, as JSON
+	Last   string  // who led last, as JSON
 	Token  uint64  // of that
 	Told   bool    // its beginning was seen:
 	Since  Instant // then
 	Odds   int8    // how unlikely it is that a vacancy that many see is claimed at once: see stage
 }
 
-// reign returns who is known to have led last.
-func (m *Memory) reign() Reign {
-	var r Reign
+// leader returns who is known to have led last.
+func (m *Memory) leader() Leader {
+	var r Leader
 	if m.Last != "" {
 		_ = json.Unmarshal([]byte(m.Last), &r) // it is what leads wrote
 	}
@@ -34,7 +35,7 @@ func (m *Memory) reign() Reign {
 }
 
 // leads takes in who leads.
-func (m *Memory) leads(r Reign, now Instant) {
+func (m *Memory) leads(r Leader, now Instant) {
 	if r.Token != m.Token || !m.Looked {
 		m.Told, m.Since = m.Looked, Instant{}
 		if m.Told {
@@ -45,7 +46,7 @@ func (m *Memory) leads(r Reign, now Instant) {
 }
 
 // hear takes in who leads, as somebody else tells it who may not know yet who leads by now.
-func (m *Memory) hear(r Reign, now Instant) {
+func (m *Memory) hear(r Leader, now Instant) {
 	if r.Token > m.Token {
 		m.leads(r, now)
 	}
@@ -55,7 +56,7 @@ func (m *Memory) hear(r Reign, now Instant) {
 // over. Its record may have outlived it by fading. One that went sooner than it could fade
 // was removed by its leader, whose work was done: that has not failed.
 func (m *Memory) strikes(now Instant, stability, ttl, fading time.Duration) map[string]int {
-	last := m.reign()
+	last := m.leader()
 	if !m.Told || now.Since(m.Since) < ttl/2 { // we may have been told late
 		return last.Strikes
 	}
@@ -71,7 +72,7 @@ func judge(strikes map[string]int, id string, lasted, stability time.Duration, f
 	case lasted >= probation(stability, n):
 		n = 0
 	case failed:
-		n = min(n+1, maxStrikes)
+		n = min(n+1, MaxStrikes)
 	}
 	others := maps.Clone(strikes)
 	delete(others, id)
@@ -90,5 +91,5 @@ func judge(strikes map[string]int, id string, lasted, stability time.Duration, f
 
 // probation returns how long an heir must stand until a leader gives way to it.
 func probation(stability time.Duration, strikes int) time.Duration {
-	return stability << min(max(strikes-1, 0), maxStrikes-1)
+	return stability << min(max(strikes-1, 0), MaxStrikes-1)
 }

@@ -20,7 +20,7 @@ type Note struct {
 
 	// Under is the leader under whom an heir stands, or the last one, or nobody if it
 	// knows of none. An heir that has not looked yet leaves it out.
-	Under *Reign `json:"under,omitempty"`
+	Under *Leader `json:"under,omitempty"`
 
 	// Waited says that an heir had waited for its place.
 	Waited bool `json:"waited,omitempty"`
@@ -55,8 +55,8 @@ func (n Note) byCall() bool {
 	return n.Called != 0 && n.Under != nil && n.Called == n.Under.Token
 }
 
-// A Reign is a leader's term, as others tell of it.
-type Reign struct {
+// A Leader is a leader's term, as others tell of it.
+type Leader struct {
 	ID      string         `json:"id"`
 	Token   uint64         `json:"token"`
 	Rank    int            `json:"rank,omitempty"`
@@ -64,13 +64,13 @@ type Reign struct {
 	Strikes map[string]int `json:"strikes,omitempty"` // terms in a row that ended early, by ID
 }
 
-// ReignOf returns the reign of a leader's record.
-func ReignOf(rec kv.Record) Reign {
+// LeaderOf returns who leads by a record.
+func LeaderOf(rec kv.Record) Leader {
 	n := NoteOf(rec)
-	return Reign{ID: IDOf(rec.Signature), Token: rec.Token, Rank: n.Rank, Heirs: n.Heirs, Strikes: n.Strikes}
+	return Leader{ID: IDOf(rec.Signature), Token: rec.Token, Rank: n.Rank, Heirs: n.Heirs, Strikes: n.Strikes}
 }
 
-func (r Reign) contender() Contender { return Contender{ID: r.ID, Rank: r.Rank, Heirs: r.Heirs} }
+func (r Leader) contender() Contender { return Contender{ID: r.ID, Rank: r.Rank, Heirs: r.Heirs} }
 
 // IDOf returns the ID in a signature.
 func IDOf(signature string) string {

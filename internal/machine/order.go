@@ -30,15 +30,15 @@ func (c *Config) me() Contender { return Contender{ID: c.ID, Rank: c.Rank} }
 func (t *turn) size(l *Lock, rec kv.Record) {
 	if l.Key == Lead {
 		if t.Place.Phase == Owner && !rec.Foreign {
-			t.Memory.leads(ReignOf(rec), t.now)
+			t.Memory.leads(LeaderOf(rec), t.now)
 		}
 		t.mirror()
 		return
 	}
 	t.overtake(rec)
 	if t.displaces(rec) {
-		l.Prey = rec
-		l.Next = max(t.now.Mono+t.deference(l), l.Rest)
+		l.Rival = rec
+		l.Next = t.now.Mono + t.deference(l)
 	}
 }
 
@@ -84,7 +84,7 @@ func (t *turn) hesitation(l *Lock) time.Duration {
 		return t.deference(l)
 	}
 	if t.contended(l) {
-		return t.stage()
+		return t.stage(l)
 	}
 	return 0
 }
@@ -92,7 +92,7 @@ func (t *turn) hesitation(l *Lock) time.Duration {
 // contended reports whether others may see a vacancy of a key in this moment, of whom none
 // is preferred.
 func (t *turn) contended(l *Lock) bool {
-	return l.Waited && !l.Blind && (t.cfg.NoHeir || l.Key == Place && t.cfg.firstCome())
+	return l.Waited && !l.Blind && (t.cfg.NoHeir || l.Key == Place && t.cfg.firstCome() || l.Key == Lead && t.heirless())
 }
 
 // deference is how long a candidate leaves the heir's place to others: the longer the lower
@@ -102,12 +102,12 @@ func (t *turn) contended(l *Lock) bool {
 // there who have just come as well.
 func (t *turn) deference(l *Lock) time.Duration {
 	switch {
-	case NoteOf(l.Prey).Calls != "":
+	case NoteOf(l.Rival).Calls != "":
 		return 0
-	case l.Prey.Signature != "":
-		return t.lag() + t.jitter(t.lag()+1) + t.Shy
+	case l.Rival.Signature != "":
+		return t.lag() + t.jitter(t.lag()+1) + t.HoldOff
 	case t.contended(l):
-		return t.stage()
+		return t.stage(l)
 	case l.Waited: // a leader has just been elected: there is time
 		return (t.lag() + t.jitter(t.cfg.Crowd+1)) >> t.Overtaken
 	case t.mayFollow():
@@ -119,7 +119,7 @@ func (t *turn) deference(l *Lock) time.Duration {
 // mayFollow reports whether the order may put somebody before us of whom we do not know
 // yet. It asks for contenders at the ends of all IDs and ranks.
 func (t *turn) mayFollow() bool {
-	last := t.Memory.reign().contender()
+	last := t.Memory.leader().contender()
 	for _, id := range []string{"\x00", "\U0010ffff"} {
 		for _, rank := range []int{math.MinInt, math.MaxInt} {
 			if t.cfg.before(last, Contender{ID: id, Rank: rank}, t.cfg.me()) {
@@ -146,19 +146,19 @@ func (t *turn) courtesy() time.Duration {
 
 // draftNote returns the note that goes with a claim.
 func (t *turn) draftNote(l *Lock) string {
-	n := Note{Rank: t.cfg.Rank, Heirs: t.cfg.Heirs}
+	n := Note{Rank: t.cfg.Rank, Heirs: t.cfg.Heirs, Since: t.wall}
 	switch {
 	case t.cfg.NoHeir:
-		return Note{}.Text()
+		return Note{Since: t.wall}.Text()
 	case l.Key == Lead:
 		if len(n.Heirs) == 0 {
-			n.Heirs = t.Memory.reign().Heirs
+			n.Heirs = t.Memory.leader().Heirs
 		}
 		n.Strikes = t.Memory.strikes(t.now, t.cfg.Stability, t.cfg.TTL, t.cfg.Fading)
 	default: // who leads, the heir that is displaced has told, if there is one
-		prey := NoteOf(l.Prey)
+		rival := NoteOf(l.Rival)
 		n.Waited = l.Waited
-		if n.Under = prey.Under; prey.Calls != "" && n.Under != nil {
+		if n.Under = rival.Under; rival.Calls != "" && n.Under != nil {
 			n.Called, n.Formerly = n.Under.Token, t.Former
 		}
 	}
@@ -167,18 +167,18 @@ func (t *turn) draftNote(l *Lock) string {
 
 // mirror has the heir tell who leads, or led last. All others learn that from there.
 func (t *turn) mirror() {
-	if t.cfg.firstCome() || t.Place.Phase != Owner {
+	if t.cfg.firstCome() || t.Place.Phase != Owner || t.Place.Mute {
 		return
 	}
-	n, reign := NoteOf(t.Place.Remains.Record), t.Memory.reign()
-	n.Under = &reign
+	n, led := NoteOf(t.Place.Remains.Record), t.Memory.leader()
+	n.Under = &led
 	t.Place.Text.Note = n.Text()
 }
 
-// will returns the note that an heir leads with to whom we hand over.
-func (t *turn) will(heir kv.Record) string {
+// noteFor returns the note that an heir leads with to whom we hand over.
+func (t *turn) noteFor(heir kv.Record) string {
 	mine, theirs := NoteOf(t.Lead.Remains.Record), NoteOf(heir)
-	n := Note{Rank: theirs.Rank, Heirs: theirs.Heirs}
+	n := Note{Rank: theirs.Rank, Heirs: theirs.Heirs, Since: t.wall}
 	if len(n.Heirs) == 0 {
 		n.Heirs = mine.Heirs
 	}

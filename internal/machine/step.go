@@ -13,11 +13,13 @@ type Event struct {
 	Sighting Sighting      // of Saw
 	Answer   Answer        // of Answered
 	Text     Text          // of Say
-	Rest     time.Duration // of Stand: leave a vacancy to the others for so long
+	Rest     time.Duration // of Enter: leave a vacancy to the others for so long
 	Within   time.Duration // of Withdraw and Release: how long removing may take
-	Once     bool          // of Stand
-	Drain    bool          // of Stand
+	Once     bool          // of Enter
+	Drain    bool          // of Enter
 	Cause    Cause         // of End
+	Wall     int64         // what the wall clock shows, in Unix milliseconds: for people, in what is written now
+	Look     bool          // of End: who is heir by now a watch may not show yet
 }
 
 // An EventKind is one kind of event.
@@ -26,7 +28,7 @@ type EventKind uint8
 // The events.
 const (
 	Tick     EventKind = iota // time has passed
-	Stand                     // begin
+	Enter                     // begin to compete
 	Saw                       // a watch shows a key
 	Answered                  // a request was answered
 	Say                       // publish a text with the leader's record
@@ -35,42 +37,50 @@ const (
 	Sick                      // the health check of an owner has failed
 	Withdraw                  // give the campaign up
 	Release                   // the work has stopped: free the key
-	Alive                     // the heir that was called is alive: give way to it
 	Silent                    // the heir that was called did not answer
 )
 
 // Step returns the campaign after an event, and what is to be done. It depends on nothing
 // else than its arguments. Due says when it wants to be called again.
 func Step(c Campaign, now Instant, e Event) (Campaign, []Effect) {
-	t := turn{Campaign: &c, now: now}
+	effects := c.Step(now, &e, nil)
+	return c, effects
+}
+
+// Step takes an event in. It appends to out what is to be done.
+func (c *Campaign) Step(now Instant, e *Event, out []Effect) []Effect {
+	t := turn{Campaign: c, now: now, wall: e.Wall, out: out}
 	t.expire(&t.Place) // what has run out, no event brings back
 	t.expire(&t.Lead)
 	t.take(e)
 	t.settle()
-	return c, t.out
+	return t.out
 }
 
-func (t *turn) take(e Event) {
+func (t *turn) take(e *Event) {
 	switch e.Kind {
 	case Tick:
-	case Stand:
-		t.stand(e)
+	case Enter:
+		t.enter(e)
 	case Saw:
 		l := t.lock(e.Key)
 		l.Seen, l.Fresh = e.Sighting, true
 		if e.Key == Place {
 			t.noteHeir()
 		}
+		if l.Phase == Waiting && l.Pending.Op == Get { // it asks for what has just been seen
+			l.Looked = t.now
+			t.hurry(l, 0)
+		}
 	case Answered:
-		t.answered(e.Answer)
+		t.answered(&e.Answer)
 	case Say:
 		if t.Lead.Phase == Owner {
-			t.Lead.Text, t.Lead.Later = e.Text, 0
+			t.Lead.Text, t.Lead.Later, t.Lead.Unsaid = e.Text, 0, 0
 		}
 	case End:
-		if t.Lead.Phase == Owner {
-			t.ends(&t.Lead, e.Cause)
-		}
+		t.Look = e.Look
+		t.ends(&t.Lead, e.Cause)
 	case Fit:
 		t.Checkup.Pending = false
 	case Sick:
@@ -78,11 +88,6 @@ func (t *turn) take(e Event) {
 		t.sick()
 	case Withdraw, Release:
 		t.quit(e.Within)
-	case Alive:
-		t.Calling = false
-		if t.Lead.Phase == Owner {
-			t.ends(&t.Lead, Resigned)
-		}
 	case Silent:
 		t.Calling, t.CallAgain = false, momentAt(t.now.Mono+t.cfg.TTL)
 	}
@@ -91,19 +96,50 @@ func (t *turn) take(e Event) {
 // settle does what is due until nothing is.
 func (t *turn) settle() {
 	for {
-		before := *t.Campaign
+		before := t.progress()
 		t.advance()
 		t.examine()
 		t.act(&t.Place)
 		t.act(&t.Lead)
-		if *t.Campaign == before {
+		if t.progress() == before {
 			return
 		}
 	}
 }
 
-// stand begins the campaign.
-func (t *turn) stand(e Event) {
+// A progress is what changes whenever something that was due is done. That nothing else
+// does is what the explorer checks: it takes each step twice.
+type progress struct {
+	stage       Stage
+	calling     bool
+	checkup     Checkup
+	effects     int
+	lead, place lockProgress
+}
+
+type lockProgress struct {
+	phase    Phase
+	fresh    bool
+	remains  RemainsKind
+	next     time.Duration
+	line     LineKind
+	lineNext time.Duration
+	say      bool
+}
+
+func (t *turn) progress() progress {
+	return progress{t.Stage, t.Calling, t.Checkup, len(t.out), t.Lead.progress(), t.Place.progress()}
+}
+
+func (l *Lock) progress() lockProgress {
+	return lockProgress{
+		phase: l.Phase, fresh: l.Fresh, remains: l.Remains.Kind, next: l.Next,
+		line: l.Line.Kind, lineNext: l.Line.Next, say: l.Text == textOf(l.Remains.Record),
+	}
+}
+
+// enter begins the campaign.
+func (t *turn) enter(e *Event) {
 	t.Stage, t.Once, t.Drain = Standing, e.Once, e.Drain
 	t.Early = t.cfg.firstCome() || e.Once || t.cfg.NoHeir
 	t.Rest = t.now.Mono + e.Rest
@@ -140,21 +176,24 @@ func (t *turn) advance() {
 func (t *turn) succeed() {
 	lead, place := &t.Lead, &t.Place
 	switch {
-	case place.Phase == Keeper: // heir no more: first of all nothing is handed over to us any more
+	case place.Phase == Lapsed: // heir no more: first of all nothing is handed over to us any more
 		if t.now.Since(place.Trust.Sent) > t.cfg.TTL {
 			t.Backoff = 0
 		}
 		d := t.backoff(t.Backoff)
-		t.Shy, t.Backoff = d, t.Backoff+1
+		t.HoldOff, t.Backoff = d, t.Backoff+1
 		t.Former = place.Signature
 		t.Rest = t.now.Mono + 2*t.cfg.Spread + t.cfg.Crowd
 		t.leave(place, t.cfg.Attempt)
 		t.abandon(lead)
 	case place.Phase == Owner && lead.Phase == Idle:
 		t.want(lead, t.now.Mono+t.courtesy(), !t.cfg.firstCome())
+	case t.heirless() && lead.Phase == Idle:
+		t.Early = true
+		t.want(lead, t.now.Mono, true)
 	case t.Early || place.Phase == Owner || place.Phase == Leaving:
 	case place.Phase == Idle && lead.Phase != Leaving:
-		t.want(place, t.Rest, true)
+		t.want(place, t.Rest, !t.mayFollow())
 	case lead.Phase == Waiting && lead.forgotten(t):
 		t.leave(lead, t.cfg.Attempt)
 	}
@@ -174,9 +213,9 @@ func (l *Lock) forgotten(t *turn) bool {
 // elected begins the term.
 func (t *turn) elected() {
 	t.Stage, t.Began = Leading, t.Lead.Trust.Sent
-	t.Memory.leads(ReignOf(t.Lead.Remains.Record), t.now)
+	t.Memory.leads(LeaderOf(t.Lead.Remains.Record), t.now)
 	t.emit(Effect{Kind: Elected, Key: Lead, Record: t.Lead.Remains.Record, Trust: t.Lead.Trust})
-	t.leave(&t.Place, never)
+	t.leave(&t.Place, t.cfg.Fading+t.cfg.Attempt) // by then nothing is there any more
 }
 
 // ends notes that we own a key no more.
@@ -184,7 +223,7 @@ func (t *turn) ends(l *Lock, cause Cause) {
 	if l.Phase != Owner {
 		return
 	}
-	l.Phase = Keeper
+	l.Phase = Lapsed
 	if l.Key == Lead {
 		t.Stage, t.Cause, t.Ended = Over, cause, t.now
 		if !t.Drain {
@@ -197,13 +236,19 @@ func (t *turn) ends(l *Lock, cause Cause) {
 // abandon leaves the leader's key: our record as heir is gone or going, and the leader may
 // have handed over to us while it was there.
 func (t *turn) abandon(l *Lock) {
+	l.mayBeOffered()
+	t.leave(l, 2*t.cfg.Attempt)
+	t.Early = false // the heir's place comes first again
+}
+
+// mayBeOffered notes that the leader may put our signature there.
+func (l *Lock) mayBeOffered() {
 	if l.Phase == Idle {
 		l.Phase = Waiting
 	}
-	if l.Phase == Waiting && l.Remains.Kind == Nothing {
+	if l.Remains.Kind == Nothing {
 		l.Remains.Kind = Offered
 	}
-	t.leave(l, 2*t.cfg.Attempt)
 }
 
 // quit removes all that is left of the campaign, or hands it over.
@@ -213,19 +258,18 @@ func (t *turn) quit(within time.Duration) {
 	}
 	t.ends(&t.Lead, Resigned)
 	t.Stage = Quitting
-	if t.Lead.Phase == Keeper && !t.cfg.NoHeir {
+	if t.Lead.Phase == Lapsed && !t.cfg.NoHeir {
 		t.offer(&t.Lead)
 	}
-	heir := t.Place.Remains.Kind != Nothing || t.Place.busy()
-	t.leave(&t.Place, within)
-	if heir {
-		t.abandon(&t.Lead)
+	if t.Place.Remains.Kind != Nothing || t.Place.busy() {
+		t.Lead.mayBeOffered()
 	}
+	t.leave(&t.Place, within)
 	t.leave(&t.Lead, within)
 }
 
 // answered takes in what became of a request.
-func (t *turn) answered(a Answer) {
+func (t *turn) answered(a *Answer) {
 	l := t.lock(a.Key)
 	sent := l.Pending
 	if sent.ID != a.ID || sent.Op == NoOp {
@@ -239,7 +283,7 @@ func (t *turn) answered(a Answer) {
 		t.claimed(l, a)
 	case Refresh:
 		switch l.Phase {
-		case Owner, Keeper:
+		case Owner, Lapsed:
 			t.refreshed(l, a)
 		case Waiting:
 			t.inherited(l, a)
@@ -274,7 +318,7 @@ func (t *turn) answered(a Answer) {
 }
 
 // fitness takes in what the health check says of a claim.
-func (t *turn) fitness(l *Lock, a Answer) {
+func (t *turn) fitness(l *Lock, a *Answer) {
 	switch {
 	case l.Phase != Waiting:
 		return
@@ -283,10 +327,18 @@ func (t *turn) fitness(l *Lock, a Answer) {
 		return
 	}
 	l.Next = t.retry(l)
-	if l.Line.Kind == InLine {
+	if t.lineDue(l) <= t.now.Mono {
+		l.Line.Next = l.Next
+	}
+	switch l.Line.Kind {
+	case NoPlace:
+	case Unsure:
+		t.loseLine(l)
+	case InLine:
 		t.send(l, Delete, l.Line.Record, kv.Record{})
 	}
 	t.ends(&t.Place, Unhealthy)
+	t.giveUpOnce(l)
 }
 
 // Due returns when the campaign wants its next step, on the monotonic clock. It is never
@@ -311,7 +363,13 @@ func (l *Lock) due(t *turn) time.Duration {
 	switch l.Phase {
 	case Waiting:
 		due = min(due, l.Next, l.lookDue(t), t.lineDue(l))
-	case Owner, Keeper:
+		if l.Key == Lead && l.Remains.Kind == Possible && t.Stage == Standing && !t.Early && t.Place.Phase == Waiting {
+			due = min(due, l.Remains.Since.Mono+t.cfg.TTL+1) // when it is forgotten
+		}
+	case Owner, Lapsed:
+		if l.Remains.Kind != Mine || l.Phase == Lapsed && !t.Drain {
+			return due
+		}
 		due = min(due, l.Next)
 		if l.Line.Kind != NoPlace {
 			due = min(due, l.Line.Next)
@@ -320,7 +378,9 @@ func (l *Lock) due(t *turn) time.Duration {
 			due = min(due, l.Later)
 		}
 	case Leaving:
-		due = min(l.Next, l.Until)
+		if due = l.Until; l.Line.Kind != NoPlace || !t.mayReturn(l) {
+			due = min(due, l.Next)
+		}
 	}
 	return due
 }
@@ -329,15 +389,17 @@ func (l *Lock) due(t *turn) time.Duration {
 func (c *Campaign) Watched(k Key) bool {
 	l := &c.Lead
 	if k == Place {
-		if l = &c.Place; (c.Stage == Leading || c.Stage == Over) && !c.cfg.NoHeir {
+		if l = &c.Place; (c.Stage == Leading || c.Stage == Over && c.Drain) && !c.cfg.NoHeir {
 			return true
 		}
 	}
 	switch l.Phase {
 	case Waiting:
-		return !l.Blind
-	case Owner, Keeper:
+		return !l.Blind && !c.Once
+	case Owner:
 		return true
+	case Lapsed:
+		return c.Drain
 	}
 	return false
 }

@@ -2,6 +2,7 @@ package machine_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -222,10 +223,16 @@ func (w *world) step(i int, e machine.Event) {
 		bug.event(w.now, n.c, &e)
 	}
 	c, effects := machine.Step(n.c, at(w.now), e)
+	if again, more := machine.Step(c, at(w.now), machine.Event{}); again != c || len(more) > 0 {
+		w.wrong = fmt.Sprintf("%d left something undone that was due: %v", i, more)
+	}
 	if bug.state != nil {
 		bug.state(w.now, &c, &effects)
 	}
 	n.c = c
+	if due := c.Due(); due <= w.now {
+		w.wrong = fmt.Sprintf("%d is due at once, for ever", i)
+	}
 	for _, f := range effects {
 		switch f.Kind {
 		case machine.HandedOver:
@@ -265,6 +272,15 @@ func (w *world) step(i int, e machine.Event) {
 			n.open[k], n.seen[k] = open, machine.Sighting{}
 		}
 	}
+	if n.idle() {
+		w.wrong = fmt.Sprintf("%d stands, and waits for nothing", i)
+	}
+}
+
+// idle reports whether nothing can ever wake a candidate that stands.
+func (n *node) idle() bool {
+	waits := n.c.Due() < math.MaxInt64 || n.c.Watched(machine.Lead) || n.c.Watched(machine.Place)
+	return n.c.Stage == machine.Standing && !waits && n.sent[machine.Lead].ID == 0 && n.sent[machine.Place].ID == 0
 }
 
 // look returns what a watch would show.

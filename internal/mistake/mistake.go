@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/electkv/election/kv"
@@ -67,14 +68,15 @@ func (v blindRelease) Delete(ctx context.Context, name string, _ kv.Record) erro
 	return v.Store.Delete(ctx, name, rec)
 }
 
-// NewNonce signs each try of a create anew, so that what a lost one has put in is
-// nobody's.
+// NewNonce signs each try of a create anew, with a nonce that the engine does not know, so
+// that what a lost one has put in is nobody's.
 func NewNonce(store kv.Store) kv.Store { return newNonce{store} }
 
 type newNonce struct{ kv.Store }
 
 // Create implements [kv.Store].
 func (v newNonce) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	rec.Signature += rand.Text()
+	id := rec.Signature[:strings.LastIndexByte(rec.Signature, '/')+1]
+	rec.Signature = id + rand.Text() + ".1"
 	return v.Store.Create(ctx, name, rec)
 }

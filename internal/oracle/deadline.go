@@ -14,23 +14,46 @@ type request struct {
 	committed      bool // the store says so
 }
 
-// A ledger holds what a candidate asked of the store and was shown there.
+// A ledger holds what a candidate asked of the store about one safe and was shown there.
 type ledger struct {
 	requests []request // in the order in which they were sent
+	unclear  []request // those of them that may have put something in
 	seen     []history.Event
 	longest  time.Duration // TTL that was granted
+	place    *ledger       // about the heir's safe; nil in that itself
 }
 
-// ledgers returns the ledger of each candidate, and whether the store noted
-// what it committed.
+// ledgers opens the ledgers, once if rules judge one history.
 func (e Evidence) ledgers() (byWho map[string]*ledger, commits bool) {
+	if e.once != nil {
+		return e.once()
+	}
+	return e.open()
+}
+
+// open returns the ledger of each candidate, and whether the store noted what it
+// committed.
+func (e Evidence) open() (byWho map[string]*ledger, commits bool) {
+	byWho, commits = ledgersOf(e.Events, "")
+	places, _ := ledgersOf(e.Whole.Events, history.Heir)
+	for who, l := range byWho {
+		l.place = places[who]
+	}
+	return byWho, commits
+}
+
+func ledgersOf(events []history.Event, safe string) (byWho map[string]*ledger, commits bool) {
 	byWho = map[string]*ledger{}
 	type id struct {
 		who  string
 		call uint64
 	}
 	index := map[id]int{}
-	for _, ev := range e.Events {
+	for i := range events {
+		ev := &events[i]
+		if ev.Safe != safe {
+			continue
+		}
 		l := byWho[ev.Who]
 		if l == nil {
 			l = &ledger{}
@@ -39,10 +62,10 @@ func (e Evidence) ledgers() (byWho map[string]*ledger, commits bool) {
 		switch ev.Kind {
 		case history.Sent:
 			index[id{ev.Who, ev.Call}] = len(l.requests)
-			l.requests = append(l.requests, request{sent: ev})
+			l.requests = append(l.requests, request{sent: *ev})
 		case history.Answered:
 			if i, ok := index[id{ev.Who, ev.Call}]; ok {
-				l.requests[i].answered = ev
+				l.requests[i].answered = *ev
 				l.longest = max(l.longest, ev.TTL)
 			}
 		case history.Committed:
@@ -51,10 +74,25 @@ func (e Evidence) ledgers() (byWho map[string]*ledger, commits bool) {
 				l.requests[i].committed = true
 			}
 		case history.Seen:
-			l.seen = append(l.seen, ev)
+			l.seen = append(l.seen, *ev)
+		}
+	}
+	for _, l := range byWho {
+		for _, r := range l.requests {
+			if r.puts() != "" && r.answered.Result == history.Unknown {
+				l.unclear = append(l.unclear, r)
+			}
 		}
 	}
 	return byWho, commits
+}
+
+// puts returns the signature of the record that a request puts in, if it does.
+func (r request) puts() string {
+	if r.enters() {
+		return r.sent.Signature
+	}
+	return r.sent.Next
 }
 
 // grants reports whether a request was answered with a lease under token. To
@@ -94,8 +132,39 @@ func (e Evidence) proof(l *ledger, trust history.Event) (r request, found bool) 
 		if r, ok := l.doubtful(seen); ok {
 			return r, e.allows(r.sent, seen.TTL, trust)
 		}
+		if r, ok := e.placed(l.place, seen.Lease, trust); ok {
+			return r, true
+		}
 	}
 	return request{}, false
+}
+
+// placed returns the request that allows an heir to trust at once what was handed over to
+// it: one that was granted for its own place, whose lease backs the leader's record too.
+func (e Evidence) placed(place *ledger, lease string, trust history.Event) (r request, found bool) {
+	if place == nil || lease == "" {
+		return request{}, false
+	}
+	for _, r := range place.before(trust) {
+		if r.backs(lease) && r.answered.At <= trust.At && e.allows(r.sent, r.answered.TTL, trust) {
+			return r, true
+		}
+	}
+	for _, seen := range place.seen {
+		if seen.At <= trust.At && seen.Lease == lease {
+			if r, ok := place.doubtful(seen); ok {
+				return r, e.allows(r.sent, seen.TTL, trust)
+			}
+		}
+	}
+	return request{}, false
+}
+
+// backs reports whether a request was answered with a record that a lease backs, which it
+// has made or kept alive. To publish keeps nothing alive.
+func (r request) backs(lease string) bool {
+	keeps := r.enters() || r.sent.Op == "refresh" || r.sent.Op == "swap" && r.sent.Next != ""
+	return keeps && r.answered.Result == history.OK && r.answered.Lease == lease
 }
 
 // allows reports whether a lease of ttl may be trusted as long as trust says if
@@ -114,15 +183,15 @@ func (l *ledger) before(trust history.Event) []request {
 	return l.requests[min(from, to):to]
 }
 
-// doubtful returns the first create or join with an unclear answer that may have
+// doubtful returns the first request with an unclear answer that may have
 // put in the record that was seen. Which of several it was, nobody knows; the store has
 // carried one of them out, or none.
 func (l *ledger) doubtful(seen history.Event) (first request, found bool) {
-	for _, r := range l.requests {
+	for _, r := range l.unclear {
 		if r.sent.At > seen.At {
 			break
 		}
-		if r.enters() && r.sent.Signature == seen.Signature && r.answered.Result == history.Unknown {
+		if r.puts() == seen.Signature {
 			if !found {
 				first, found = r, true
 			}

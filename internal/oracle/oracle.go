@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/electkv/election/internal/history"
@@ -47,6 +48,18 @@ type Evidence struct {
 	history.History
 	Terms []history.Stretch // in the order of their beginnings
 	Whole history.History   // with what is about the other safes
+
+	kinds map[history.Kind][]history.Event
+	once  func() (byWho map[string]*ledger, commits bool)
+}
+
+// Of returns the events of some kinds about the leader's safe, as [history.History.Of]
+// does. They are not to be changed.
+func (e Evidence) Of(who string, kinds ...history.Kind) []history.Event {
+	if who == "" && len(kinds) == 1 && e.kinds != nil {
+		return e.kinds[kinds[0]]
+	}
+	return e.History.Of(who, kinds...)
 }
 
 // All returns every rule.
@@ -74,6 +87,10 @@ func Judge(h history.History, rules ...Rule) Findings {
 	h.Sort()
 	e := Evidence{History: h, Terms: h.Stretches(), Whole: h}
 	e.Events = slices.DeleteFunc(slices.Clone(h.Events), func(ev history.Event) bool { return ev.Safe != "" })
+	e.kinds, e.once = map[history.Kind][]history.Event{}, sync.OnceValues(e.open)
+	for _, ev := range e.Events {
+		e.kinds[ev.Kind] = append(e.kinds[ev.Kind], ev)
+	}
 	findings := make(Findings, len(rules))
 	for i, rule := range rules {
 		findings[i] = rule(e)

@@ -87,10 +87,10 @@ func (n *Node) note(e history.Event) {
 	if e.Safe != "" {
 		return
 	}
-	if e.Kind == history.Answered && (e.Op == opRefresh || e.Op == opSwap) {
+	if e.Kind == history.Answered && (e.Op == history.OpRefresh || e.Op == history.OpSwap || e.Op == history.OpHandOver) {
 		time.AfterFunc(1, func() { n.look(e.Result) }) // when it has taken the answer in
 	}
-	if e.Kind == history.Answered && (e.Op == opJoin || e.Op == opStay) && e.Result == history.OK {
+	if e.Kind == history.Answered && (e.Op == history.OpJoin || e.Op == history.OpStay) && e.Result == history.OK {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		n.place, n.told = e.Token, n.w.Now()

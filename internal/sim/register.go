@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/observer"
 	"github.com/electkv/election/kv"
 )
@@ -58,22 +59,22 @@ func naming(ctx context.Context, op string) context.Context {
 
 // Create implements [kv.Store].
 func (s named) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	return s.Store.Create(naming(ctx, opCreate), name, rec)
+	return s.Store.Create(naming(ctx, history.OpCreate), name, rec)
 }
 
 // Swap implements [kv.Store].
 func (s named) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
-	return s.Store.Swap(naming(ctx, opSwap), name, old, next)
+	return s.Store.Swap(naming(ctx, history.OpSwap), name, old, next)
 }
 
 // Refresh implements [kv.Store].
 func (s named) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	return s.Store.Refresh(naming(ctx, opRefresh), name, rec)
+	return s.Store.Refresh(naming(ctx, history.OpRefresh), name, rec)
 }
 
 // Delete implements [kv.Store].
 func (s named) Delete(ctx context.Context, name string, rec kv.Record) error {
-	return s.Store.Delete(naming(ctx, opDelete), name, rec)
+	return s.Store.Delete(naming(ctx, history.OpDelete), name, rec)
 }
 
 // change asks the store to carry out a write, for whatever operation that is.
@@ -117,7 +118,7 @@ func (f *safe) put(by caller, old, next kv.Record) answer {
 	}
 	p := f.line[0]
 	if next.Signature != old.Signature {
-		return f.handOver(by, p, next)
+		return f.handOver(by, p, next, true)
 	}
 	refreshed := p.rec.Value == next.Value && p.rec.Note == next.Note
 	p.rec.Value, p.rec.Note = next.Value, next.Note

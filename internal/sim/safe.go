@@ -154,7 +154,7 @@ func (f *safe) enter(p *place) {
 
 // swap replaces the first in line.
 func (f *safe) swap(by caller, old, next kv.Record) answer {
-	if f.find(old) != 0 || f.line[0].rec.Revision != old.Revision {
+	if !f.at(old) {
 		return answer{err: kv.ErrStale}
 	}
 	p := f.line[0]
@@ -166,13 +166,27 @@ func (f *safe) swap(by caller, old, next kv.Record) answer {
 	if len(f.line) > 1 {
 		return answer{err: kv.ErrStale}
 	}
-	return f.handOver(by, p, next)
+	return f.handOver(by, p, next, true)
+}
+
+// handOverFrom replaces the first in line by an heir that is first in a line of its own.
+// All safes share the mutex.
+func (f *safe) handOverFrom(by caller, old kv.Record, own *safe, heir kv.Record, note string) answer {
+	switch {
+	case heir.Signature == old.Signature:
+		return answer{err: fmt.Errorf("sim: the heir has the signature of the record: %w", kv.ErrInvalid)}
+	case !f.at(old) || !own.at(heir) || len(f.line) > 1:
+		return answer{err: kv.ErrStale}
+	}
+	next := heir
+	next.Note = note
+	return f.handOver(by, f.line[0], next, false)
 }
 
 // handOver puts another signature in the place of one. It is as bad as the
 // contract allows: what backs the record from then on is made to live from the
-// start of the call, and the write is late.
-func (f *safe) handOver(by caller, p *place, next kv.Record) answer {
+// start of the call, and the write is late. What has a lease may be renewed for it.
+func (f *safe) handOver(by caller, p *place, next kv.Record, renews bool) answer {
 	l, shared := f.lives[next.Lease]
 	switch {
 	case next.Lease == "":
@@ -196,7 +210,7 @@ func (f *safe) handOver(by caller, p *place, next kv.Record) answer {
 	}
 	p.rec.Lease, p.life = next.Lease, l
 	l.places = append(l.places, p)
-	if span := f.span(p.rec); f.clock.After(by.from, span) > l.expires {
+	if span := f.span(p.rec); renews && f.clock.After(by.from, span) > l.expires {
 		f.live(l, by.from, span)
 	}
 	return answer{rec: p.rec}

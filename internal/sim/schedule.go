@@ -32,6 +32,7 @@ type StorePlan struct {
 	Lazy   time.Duration // how much longer than granted a record may live
 	Lines  bool          // candidates can wait in line
 	Leases bool          // what keeps records alive has a name, and can keep several
+	Whole  bool          // it hands over in one step, if it judges expiry itself
 	// Rude is set if whoever joins the line comes before all who wait there.
 	Rude bool
 	// Still is set if a refresh leaves the revision as it is where observers judge.

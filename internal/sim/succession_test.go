@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -78,6 +79,60 @@ func TestASafeIsHandedOverInOneWrite(t *testing.T) {
 		}
 		require.NotZero(t, held[1], "it was not vacant in between")
 	}
+}
+
+func TestASafeIsHandedOverInOneStepWhereTheStoreCan(t *testing.T) {
+	for _, plan := range []sim.StorePlan{{}, {Whole: true}, {Whole: true, Leases: true}} {
+		late := sim.Fault{Kind: sim.PauseBefore, Op: "handover", Window: sim.Window{From: 0, To: time.Minute}, Size: 4 * time.Second}
+		world(t, sim.Schedule{Store: plan, Faults: []sim.Fault{late}}, func(ctx context.Context, n *sim.Node) {
+			leader, heir := both(ctx, t, n)
+			store, ok := n.Store.(kv.HandOver)
+			require.True(t, ok)
+			if !plan.Whole {
+				_, err := store.HandOver(ctx, "sim", leader, "sim:heir", heir, "note")
+				require.ErrorIs(t, err, errors.ErrUnsupported)
+				return
+			}
+			former := heir
+			former.Revision--
+			_, err := n.Link.(kv.HandOver).HandOver(ctx, "sim", leader, "sim:heir", former, "note")
+			require.ErrorIs(t, err, kv.ErrStale)
+			// The pause is over: of the ten seconds of the heir's lease, four are too.
+			next, err := store.HandOver(ctx, "sim", leader, "sim:heir", heir, "note")
+			require.NoError(t, err)
+			require.Equal(t, heir.Signature, next.Signature)
+			require.Equal(t, heir.Lease, next.Lease)
+			require.Equal(t, "note", next.Note)
+			require.Greater(t, next.Token, heir.Token)
+			left := 10 * time.Second
+			if plan.Leases {
+				left = 6 * time.Second
+			}
+			require.InDelta(t, left, vacant(ctx, n, "sim"), 10)
+		})
+	}
+}
+
+func TestNobodyIsHandedASafeInOneStepWhoseOwnHasGone(t *testing.T) {
+	world(t, sim.Schedule{Store: sim.StorePlan{Whole: true, Leases: true, Lines: true}}, func(ctx context.Context, n *sim.Node) {
+		leader, heir := both(ctx, t, n)
+		store := n.Store.(kv.HandOver)
+		own := heir
+		own.Signature = leader.Signature
+		_, err := store.HandOver(ctx, "sim", leader, "sim:heir", own, "")
+		require.ErrorIs(t, err, kv.ErrInvalid)
+		place, err := n.Store.(kv.Queue).Join(ctx, "sim", kv.Record{Signature: "c/1", TTL: 10 * time.Second})
+		require.NoError(t, err)
+		_, err = store.HandOver(ctx, "sim", leader, "sim:heir", heir, "")
+		require.ErrorIs(t, err, kv.ErrStale, "it would jump the line")
+		require.NoError(t, n.Store.Delete(ctx, "sim", place))
+		require.NoError(t, n.Store.Delete(ctx, "sim:heir", heir))
+		_, err = store.HandOver(ctx, "sim", leader, "sim:heir", heir, "")
+		require.ErrorIs(t, err, kv.ErrStale)
+		got, err := n.Store.Get(ctx, "sim")
+		require.NoError(t, err)
+		require.Equal(t, leader, got)
+	})
 }
 
 func TestRecordsOfOneLeaseLiveAndDieTogether(t *testing.T) {
