@@ -1,21 +1,15 @@
 package election
 
-import "time"
+import (
+	"time"
 
-// An instant is a moment on this host's clocks. Both readings are taken, because
-// Go's monotonic clock stands still while a Linux system is suspended.
-type instant struct {
-	mono time.Time     // Go's clock, with its monotonic reading
-	boot time.Duration // a clock that goes on through suspend; see bootClock
-}
+	"github.com/electkv/election/internal/machine"
+)
 
-// now reads both clocks.
-func now() instant {
-	return instant{mono: time.Now(), boot: bootClock()}
-}
-
-// since returns the time from earlier to t, the larger of the two clocks'
-// answers: whose right ends with time may only err on the fast side.
-func (t instant) since(earlier instant) time.Duration {
-	return max(t.mono.Sub(earlier.mono), t.boot-earlier.boot)
+// newClock returns a reading of this host's two clocks, the monotonic one counted from
+// now on.
+func newClock(epoch time.Time) func() machine.Instant {
+	return func() machine.Instant {
+		return machine.Instant{Mono: time.Since(epoch), Boot: bootClock()}
+	}
 }

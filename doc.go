@@ -83,33 +83,39 @@
 //     its own record by a nonce, and takes it over or removes it.
 //   - A record that this library did not write is somebody's lock. It is waited
 //     for, and never touched.
-//   - A waiting candidate asks the store nothing where the store can push. (It
-//     keeps its place where it waits in line with other programs: kv.Queue.)
+//   - A waiting candidate asks the store nothing where the store can push. (The heir
+//     keeps its record, and one that waits in line with other programs its place:
+//     kv.Queue.)
 //   - When Run, Campaign, Watch or Resign has returned, nothing that it started
 //     is left. A store call or a health check that ignores its context delays
 //     that, and nothing else.
 //
 // # Succession
 //
-// Who comes next is nobody's business unless Options.Succession says so: then
-// candidates stand for a second safe first, the heir's, beside the leader's.
+// Candidates that wait stand for a second safe, the heir's, beside the leader's. (Where
+// the order prefers nobody to them, they try the leader's first, once.)
 //
 //	candidates ── create, or displace ──▶ heir's safe ── create, or be handed ──▶ leader's safe
 //	              by the order                           it by the leader
 //
 // Only the heir watches the leader's safe; all others watch the heir's. So the end
-// of a leader wakes one process. A leader that leaves swaps the heir's signature into
-// its own safe, in one write, when its work has stopped; the heir refreshes what it
-// finds there, and leads. If the leader crashes, the heir claims the safe as it
-// becomes vacant.
+// of a leader wakes one process. A leader that leaves puts the heir's signature into
+// its own safe, in one write, when its work has stopped. The heir leads at once if the
+// lease of its own place backs that record, and is trusted for a third of the TTL more;
+// else it refreshes the record first. If the leader crashes, the heir claims the safe as
+// it becomes vacant.
 //
-// An order ([ByRank], [Ring], [NextInLine], [FirstCome], or one's own) decides who
-// displaces whom as heir, and never who leads: it can be wrong or late without two
+// An order ([FirstCome], which is the default, [ByRank], [Ring], [NextInLine], or one's
+// own) decides who displaces whom as heir, and never who leads: it can be wrong or late without two
 // leaders. A leader gives way to an heir that comes before it and has been heir for
 // Options.Stability. Candidates whose terms keep ending early wait longer each time.
 // [Term.Transfer], [RequestTransfer] and Options.MaxTerm hand over on purpose.
 //
-// IDs should be unique where there is a succession: it knows candidates by them.
+// With Options.NoHeir nobody stands for the second safe: all watch the leader's, and some
+// of them claim it when it becomes vacant. By default that is so in a store that keeps
+// lines (kv.Queue).
+//
+// IDs should be unique: an order knows candidates by them.
 //
 // # Once per tick
 //

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
@@ -48,13 +49,15 @@ const (
 	maxName    = 512
 	maxValue   = 64 << 10
 	maxHeirs   = 64
+
+	longestStability = time.Duration(math.MaxInt64 >> machine.MaxStrikes)
 )
 
 // Options say how a candidate campaigns and leads. The zero value of each field
 // means its default.
 type Options struct {
 	// ID names the candidate to people: in Leader, in logs, in the store. It
-	// need not be unique, though it helps; where there is a Succession, which knows
+	// need not be unique, though it helps; where a Succession is given, which knows
 	// candidates by their IDs, it should be. Default: host name and process id.
 	ID string
 
@@ -74,12 +77,21 @@ type Options struct {
 	// least that is safe. Default: a tenth of the TTL, or that least.
 	Margin time.Duration
 
-	// Succession, if not nil, is the order in which candidates succeed each other:
-	// FirstCome, ByRank, Ring, NextInLine, or one's own. Candidates then stand for a
-	// second safe first, the heir's. Only the heir watches the leader, who hands
-	// over to it in one write. Every candidate of an election is given the same.
-	// Default: whoever comes first when the safe is vacant, and no heir.
+	// Succession is the order in which candidates succeed each other: FirstCome,
+	// ByRank, Ring, NextInLine, or one's own. Candidates that wait stand for a second
+	// safe, the heir's, which is called NAME:heir. Only the heir watches the leader,
+	// which hands over to it in one write. Every candidate of an election is given
+	// the same. Default: FirstCome. In a store that keeps lines (kv.Queue), where
+	// those who wait have an order already, and for TryCampaign and TryRun, it is
+	// NoHeir.
 	Succession Succession
+
+	// NoHeir has nobody be next: the candidate stands for no second safe, and as
+	// leader leaves the safe vacant at the end of a term, for whoever comes first. It
+	// costs a leader one watch less. Choose it where nothing may be written beside
+	// the safe, or where other programs that wait for the same lock shall have their
+	// turn.
+	NoHeir bool
 
 	// Rank says how much a candidate is preferred, where the succession heeds
 	// ranks: higher comes first. A candidate whose rank is below zero never stands.
@@ -117,7 +129,7 @@ type Options struct {
 
 	// Requests has the leader heed requests of others to resign or to hand over:
 	// RequestResign, RequestTransfer, and the commands elect resign and elect
-	// transfer. They cost a leader one more watch. Where there is a Succession it
+	// transfer. They cost a leader one more watch. One that is given a Succession
 	// always heeds them.
 	Requests bool
 
@@ -149,15 +161,14 @@ type Candidate struct {
 	name  string
 	opts  Options
 	pace  pace
-	clock func() instant
+	epoch time.Time // from which the clock counts
+	clock func() machine.Instant
 	log   *slog.Logger
 	logs  *outbox // through which the log goes
 
-	election  string // the leader's safe
-	newest    *atomic.Pointer[Term]
-	office    office
-	roles     *roles
-	chronicle *chronicle
+	newest *atomic.Pointer[Term]
+	roles  *roles
+	memory *memory
 }
 
 // New returns a candidate in the election called name, among all who use the
@@ -177,7 +188,7 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if opts != nil {
 		o = *opts
 	}
-	o = o.withDefaults()
+	o = o.withDefaults(store)
 	if err := checkText("ID", o.ID); err != nil {
 		return nil, err
 	}
@@ -194,21 +205,20 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if err := checkHold(store, o.Hold, p); err != nil {
 		return nil, err
 	}
-	logs := &outbox{}
+	logs, epoch := &outbox{}, time.Now()
 	return &Candidate{
 		store: store,
 		name:  name,
 		opts:  o,
 		pace:  p,
-		clock: now,
+		epoch: epoch,
+		clock: newClock(epoch),
 		log:   newLog(o.Logger, logs).With("election", name, "id", o.ID),
 		logs:  logs,
 
-		election:  name,
-		newest:    &atomic.Pointer[Term]{},
-		office:    leadership,
-		roles:     newRoles(o.OnRole),
-		chronicle: &chronicle{},
+		newest: &atomic.Pointer[Term]{},
+		roles:  newRoles(o.OnRole),
+		memory: &memory{},
 	}, nil
 }
 
@@ -221,7 +231,7 @@ func (c *Candidate) IsLeader() bool {
 	return t != nil && t.Err() == nil
 }
 
-func (o Options) withDefaults() Options {
+func (o Options) withDefaults(store kv.Store) Options {
 	if o.ID == "" {
 		o.ID = defaultID()
 	}
@@ -231,6 +241,7 @@ func (o Options) withDefaults() Options {
 	if o.Stability == 0 {
 		o.Stability = 3 * o.TTL
 	}
+	o.NoHeir = o.NoHeir || o.Succession == nil && keepsLines(store)
 	o.Heirs = slices.Clone(o.Heirs)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -246,19 +257,24 @@ func (o Options) checkSuccession() error {
 	switch {
 	case o.Stability < 0:
 		return fmt.Errorf("election: stability %v is negative: leave it out for three TTL", o.Stability)
-	case o.Stability > math.MaxInt64>>maxStrikes:
-		return fmt.Errorf("election: stability %v is too long: at most %v", o.Stability, time.Duration(math.MaxInt64>>maxStrikes).Truncate(time.Hour))
+	case o.Stability > longestStability:
+		return fmt.Errorf("election: stability %v is too long: at most %v", o.Stability, longestStability.Truncate(time.Hour))
 	case o.MaxTerm < 0:
 		return fmt.Errorf("election: longest term %v is negative: leave it out for terms of any length", o.MaxTerm)
 	case o.MaxTerm > 0 && o.MaxTerm < o.TTL:
 		return fmt.Errorf("election: longest term %v is shorter than the TTL: use at least %v", o.MaxTerm, o.TTL)
-	case o.MaxTerm > 0 && o.Succession == nil:
-		return errors.New("election: a longest term needs a Succession, which says to whom the leader hands over: FirstCome, say")
+	case o.NoHeir && o.Succession != nil:
+		return errors.New("election: a Succession says who is next, NoHeir that nobody is: leave one of them out")
+	case o.NoHeir && o.MaxTerm > 0:
+		return errors.New("election: a longest term needs an heir to hand over to: use it with a Succession (FirstCome, say), and without NoHeir")
 	case len(o.Heirs) > 0 && o.Succession == nil:
-		return errors.New("election: heirs need a Succession that heeds them: NextInLine")
+		return errHeedless
 	}
 	return nil
 }
+
+// errHeedless means that nobody asks whom the leader wants after it.
+var errHeedless = errors.New("election: heirs need a Succession that heeds them: NextInLine")
 
 // checkHeirs refuses lists of heirs that could not be published or meant.
 func checkHeirs(ids []string) error {

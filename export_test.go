@@ -1,13 +1,16 @@
 package election
 
-import "time"
+import (
+	"time"
+
+	"github.com/electkv/election/internal/machine"
+)
 
 // SetClock gives the candidate a host's two clocks: read returns what they show.
 func (c *Candidate) SetClock(read func() (mono, boot time.Duration)) {
-	epoch := time.Now()
-	c.clock = func() instant {
+	c.clock = func() machine.Instant {
 		mono, boot := read()
-		return instant{mono: epoch.Add(mono), boot: boot}
+		return machine.Instant{Mono: mono, Boot: boot}
 	}
 }
 
@@ -19,8 +22,8 @@ func (c *Candidate) SetJitter(draw func(n time.Duration) time.Duration) { c.pace
 func (t *Term) Trust() (sent, span time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.trust.sent.boot, t.trust.span
+	return t.trust.Sent.Boot, t.trust.Span
 }
 
 // MarginOf returns the margin that a candidate keeps.
-func MarginOf(c *Candidate) time.Duration { return c.pace.margin }
+func MarginOf(c *Candidate) time.Duration { return c.pace.Margin }

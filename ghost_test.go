@@ -49,8 +49,8 @@ func TestACandidateWhoseWatchHangsKeepsNobodyOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
-		faults.On(kvfault.Create).DelayRequests(100 * time.Millisecond)
-		time.AfterFunc(50*time.Millisecond, faults.On(kvfault.Watch).Hang)
+		faults.On(kvfault.Create).DropReplies()
+		faults.On(kvfault.Watch).Hang()
 		b.run(b.candidate(faults, "a"), "a")
 		time.Sleep(time.Second)
 		b.run(b.candidate(store, "b"), "b")
@@ -181,13 +181,15 @@ func TestTheLogTellsOfChangesOnly(t *testing.T) {
 		term, err := b.candidate(store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		log = tally{}
-		stop = b.run(b.candidate(store, "b", log.option), "b")
+		slow := kvfault.Wrap(store)
+		slow.On(kvfault.Get).DelayReplies(3 * time.Second / 2) // of its looks, so that the watch is sooner
+		stop = b.run(b.candidate(slow, "b", log.option), "b")
 		for i := range 50 {
 			time.Sleep(time.Second)
 			require.NoError(t, term.Proclaim(t.Context(), string(rune('a'+i))))
 		}
 		stop()
-		require.Equal(t, 1, log.count(), "of values that change, at who waits")
+		require.Equal(t, 2, log.count(), "of values that change, at who waits: that it is heir, and who leads")
 		require.NoError(t, term.Resign(t.Context()))
 	})
 }
@@ -233,7 +235,7 @@ func TestACandidateWhoseClaimIsRefusedForItsOwnSakeLeadsWhenItSeesWhy(t *testing
 		faults.On(kvfault.Create).Next(1).FailReplies(errors.New("connection reset"))
 		blind := &blindStore{Store: faults}
 		blind.dark.Store(true)
-		b.run(b.candidate(blind, "a"), "a")
+		b.run(b.candidate(blind, "a", noHeir), "a") // an heir looks for itself
 		time.Sleep(ttl / 3)
 		require.Greater(t, faults.Calls(kvfault.Create), 2, "it was refused, and has tried again")
 		require.Empty(t, b.leaders())

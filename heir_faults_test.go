@@ -240,7 +240,7 @@ func TestALeaderByAPlaceWhoseJoinWasNotAnsweredKeepsItsRecord(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		mute := twice(store)
-		mute.On(kvfault.Swap).Fail(kv.ErrInvalid) // it hands nothing over
+		mute.On(kvfault.HandOver).Fail(kv.ErrInvalid) // it hands nothing over
 		stopA := b.run(b.candidate(mute, "a", firstCome), "a")
 		time.Sleep(ttl)
 		faults := kvfault.Wrap(store)
@@ -348,7 +348,7 @@ func TestWhatNoHeirHasPutIntoItsSafeIsNeitherOverwrittenNorSucceeds(t *testing.T
 				occupy(b, store)
 				before, err := store.Get(t.Context(), b.name+":heir")
 				require.NoError(t, err)
-				swaps, writes := faults.Calls(kvfault.Swap), faults.heirs.Calls(kvfault.Swap)+faults.heirs.Calls(kvfault.Delete)
+				swaps, writes := faults.Calls(kvfault.Swap)+faults.Calls(kvfault.HandOver), faults.heirs.Calls(kvfault.Swap)+faults.heirs.Calls(kvfault.Delete)
 
 				err = term.Transfer(t.Context(), "b")
 				require.ErrorIs(t, err, election.ErrNoHeir)
@@ -356,7 +356,7 @@ func TestWhatNoHeirHasPutIntoItsSafeIsNeitherOverwrittenNorSucceeds(t *testing.T
 				require.NoError(t, term.Err())
 				require.NoError(t, term.Resign(t.Context()))
 				requireVacant(t, store, b.name)
-				require.Equal(t, swaps, faults.Calls(kvfault.Swap), "nothing is handed over")
+				require.Equal(t, swaps, faults.Calls(kvfault.Swap)+faults.Calls(kvfault.HandOver), "nothing is handed over")
 				require.Equal(t, writes, faults.heirs.Calls(kvfault.Swap)+faults.heirs.Calls(kvfault.Delete))
 				after, err := store.Get(t.Context(), b.name+":heir")
 				require.NoError(t, err)
@@ -382,12 +382,12 @@ func TestARequestSaysThatALockStandsInItsWay(t *testing.T) {
 func TestAnHeirThatCannotTellWhoLeadsSaysSoInItsLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
-		b.run(b.candidate(store, "a", firstCome), "a")
+		b.run(b.candidate(store, "a", byRank(0)), "a")
 		time.Sleep(ttl)
 		faults := twice(store)
 		faults.heirs.On(kvfault.Swap).Fail(kv.ErrInvalid)
 		var log bytes.Buffer
-		stop := b.run(b.candidate(faults, "b", firstCome, func(o *election.Options) {
+		stop := b.run(b.candidate(faults, "b", byRank(0), func(o *election.Options) {
 			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		}), "b")
 		time.Sleep(ttl)

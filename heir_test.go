@@ -25,6 +25,9 @@ func byRank(rank int) func(*election.Options) {
 // firstCome makes candidates stand with an heir whom nobody displaces.
 func firstCome(o *election.Options) { o.Succession = election.FirstCome }
 
+// noHeir makes candidates stand without one.
+func noHeir(o *election.Options) { o.NoHeir = true }
+
 // A twofold store has faults of its own for the heir's safe.
 type twofold struct {
 	*kvfault.Store // of the leader's safe
@@ -66,7 +69,7 @@ func (s twofold) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, er
 
 // requestsTo returns how many there were.
 func requestsTo(s *kvfault.Store) (n int) {
-	for _, op := range []kvfault.Op{kvfault.Create, kvfault.Swap, kvfault.Refresh, kvfault.Delete, kvfault.Get, kvfault.Watch} {
+	for op := kvfault.Create; op <= kvfault.HandOver; op++ {
 		n += s.Calls(op)
 	}
 	return n
@@ -230,10 +233,11 @@ func TestAHandOverWhoseAnswerIsLostIsOneHandOver(t *testing.T) {
 		store := memkv.New()
 		faults := kvfault.Wrap(store)
 		stop := b.succession(faults, store)
-		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
+		faults.On(kvfault.HandOver).Next(1).FailReplies(errStore)
 		require.ErrorIs(t, stop(), context.Canceled)
 		synctest.Wait()
 		require.Equal(t, "a b", b.leaders())
+		require.Positive(t, faults.Calls(kvfault.HandOver))
 		time.Sleep(ttl)
 		require.NoError(t, b.last().Err())
 	})
@@ -245,7 +249,7 @@ func TestAHandOverThatDoesNotArriveEmptiesTheSafe(t *testing.T) {
 		store := memkv.New()
 		faults := twice(store)
 		stop := b.succession(faults, store)
-		faults.On(kvfault.Swap).Fail(kv.ErrInvalid)
+		faults.On(kvfault.HandOver).Fail(kv.ErrInvalid)
 		require.ErrorIs(t, stop(), context.Canceled)
 		synctest.Wait()
 		require.Equal(t, "a b", b.leaders())
@@ -258,8 +262,8 @@ func TestOnlyTheHeirWatchesTheLeader(t *testing.T) {
 		faults := twice(p.store)
 		p.run(p.candidate(faults, "c", firstCome), "c")
 		time.Sleep(100 * ttl)
-		require.Zero(t, requestsTo(faults.Store), "it asks nothing of the leader's safe")
-		require.Equal(t, 1, requestsTo(faults.heirs), "and watches the heir's")
+		require.Equal(t, 1, requestsTo(faults.Store), "it tries for the leader's safe once")
+		require.Equal(t, 2, requestsTo(faults.heirs), "and for the heir's, which it watches")
 	})
 }
 
@@ -311,12 +315,18 @@ func TestATransferRefusesWhatCannotBeMeant(t *testing.T) {
 		require.ErrorIs(t, p.leader.Transfer(t.Context(), "b"), election.ErrResigned)
 
 		b := newBallot(t)
-		term, err := b.candidate(memkv.New(), "a").Campaign(t.Context())
-		require.NoError(t, err)
-		require.ErrorContains(t, term.Transfer(t.Context(), "b"), "without a succession")
-		require.ErrorContains(t, term.SetHeirs(t.Context(), "b"), "without a succession")
-		require.NoError(t, term.Err())
-		require.NoError(t, term.Resign(t.Context()))
+		for _, alone := range []bool{false, true} {
+			c := b.candidate(memkv.New(), "a", func(o *election.Options) { o.NoHeir = alone })
+			term, err := c.Campaign(t.Context())
+			require.NoError(t, err)
+			if alone {
+				require.ErrorIs(t, term.Transfer(t.Context(), "b"), election.ErrNoSuccession)
+				require.ErrorIs(t, term.SetHeirs(t.Context(), "b"), election.ErrNoSuccession)
+			}
+			require.ErrorContains(t, term.SetHeirs(t.Context(), "b"), map[bool]string{false: "NextInLine", true: "NoHeir"}[alone])
+			require.NoError(t, term.Err())
+			require.NoError(t, term.Resign(t.Context()))
+		}
 	})
 }
 
@@ -336,10 +346,10 @@ func TestARequestSaysWhyItIsNotHeeded(t *testing.T) {
 		require.NoError(t, deaf.Err())
 		require.NoError(t, deaf.Resign(t.Context()))
 
-		plain, err := b.candidate(store, "a", func(o *election.Options) { o.Requests = true }).Campaign(t.Context())
+		plain, err := b.candidate(store, "a", noHeir, func(o *election.Options) { o.Requests = true }).Campaign(t.Context())
 		require.NoError(t, err)
 		err = election.RequestTransfer(t.Context(), store, b.name, "b")
-		require.ErrorContains(t, err, "without a succession")
+		require.ErrorIs(t, err, election.ErrNoSuccession)
 		require.NotErrorIs(t, err, election.ErrNoHeir)
 		require.NoError(t, election.RequestTransfer(t.Context(), store, b.name, "a"), "it leads already")
 		require.NoError(t, plain.Err())
@@ -418,7 +428,8 @@ func TestNewRefusesASuccessionThatCannotBeMeant(t *testing.T) {
 		{"a", election.Options{Stability: -1}, "stability -1ns is negative"},
 		{"a", election.Options{MaxTerm: -1}, "longest term -1ns is negative"},
 		{"a", election.Options{MaxTerm: time.Second}, "use at least 15s"},
-		{"a", election.Options{MaxTerm: time.Minute}, "a longest term needs a Succession"},
+		{"a", election.Options{MaxTerm: time.Minute, NoHeir: true}, "a longest term needs an heir"},
+		{"a", election.Options{Succession: election.Ring, NoHeir: true}, "leave one of them out"},
 		{"a", election.Options{Heirs: []string{"b"}}, "heirs need a Succession"},
 		{"a", election.Options{Heirs: []string{"b", "b"}}, `heir "b" is listed twice`},
 		{"a", election.Options{Heirs: []string{""}}, "heir is empty"},

@@ -17,11 +17,11 @@ import (
 func TestAnHeirTriesAgainToTellWhoLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
-		b.run(b.candidate(store, "a", firstCome), "a")
+		b.run(b.candidate(store, "a", byRank(0)), "a")
 		time.Sleep(ttl)
 		faults := twice(store)
 		faults.heirs.On(kvfault.Swap).Next(2).Fail(errStore)
-		b.run(b.candidate(faults, "b", firstCome), "b")
+		b.run(b.candidate(faults, "b", byRank(0)), "b")
 		time.Sleep(ttl)
 		rec, err := store.Get(t.Context(), b.name+":heir")
 		require.NoError(t, err)
@@ -33,11 +33,11 @@ func TestAnHeirTriesAgainToTellWhoLeads(t *testing.T) {
 func TestAnHeirDoesNotTryAgainWhatTheStoreRefusesForGood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
-		b.run(b.candidate(store, "a", firstCome), "a")
+		b.run(b.candidate(store, "a", byRank(0)), "a")
 		time.Sleep(ttl)
 		faults := twice(store)
 		faults.heirs.On(kvfault.Swap).Fail(kv.ErrInvalid)
-		b.run(b.candidate(faults, "b", firstCome), "b")
+		b.run(b.candidate(faults, "b", byRank(0)), "b")
 		time.Sleep(5 * ttl)
 		require.Equal(t, 1, faults.heirs.Calls(kvfault.Swap))
 		faults.heirs.Heal()
@@ -70,7 +70,7 @@ func TestACampaignThatTheStoreRefusesForGoodEnds(t *testing.T) {
 				faults := twice(store)
 				on(faults).On(kvfault.Create).Fail(kv.ErrInvalid)
 				began := time.Now()
-				_, err := b.candidate(faults, "a", firstCome).Campaign(t.Context())
+				_, err := b.candidate(faults, "a", byRank(0)).Campaign(t.Context())
 				require.ErrorIs(t, err, kv.ErrInvalid)
 				require.Less(t, time.Since(began), ttl)
 				requireVacant(t, store, b.name+":heir")
@@ -87,5 +87,24 @@ func TestACallThatDoesNotSayWhoCallsIsAnswered(t *testing.T) {
 		require.NoError(t, err)
 		b.run(b.candidate(store, "b", firstCome), "b")
 		b.within(ttl, "b")
+	})
+}
+
+// What the leader had as heir is no reason to give its record up sooner.
+func TestALeaderThatWasHeirIsReleasedUntilItsRecordHasFaded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := twice(store)
+		faults.heirs.On(kvfault.Delete).Fail(errStore)
+		term, err := b.candidate(faults, "a", byRank(0)).Campaign(t.Context())
+		require.NoError(t, err)
+		faults.On(kvfault.Delete).Fail(errStore)
+		time.AfterFunc(7*ttl/10, func() {
+			faults.Heal()
+			faults.heirs.Heal()
+		})
+		require.NoError(t, term.Resign(t.Context()))
+		requireVacant(t, store, b.name)
+		requireVacant(t, store, b.name+":heir")
 	})
 }

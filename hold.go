@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
@@ -48,7 +49,7 @@ func holdOf(rec kv.Record) Hold {
 	if rec.Foreign {
 		return Hold{Foreign: true}
 	}
-	h := Hold{ID: idOf(rec.Signature), Since: noteOf(rec).since()}
+	h := Hold{ID: machine.IDOf(rec.Signature), Since: sinceOf(machine.NoteOf(rec))}
 	if !h.Since.IsZero() && !rec.Permanent {
 		h.Until = h.Since.Add(rec.TTL)
 	}
@@ -68,7 +69,7 @@ func (h Hold) err() error {
 
 // ttlOf returns the TTL of the record that keeps a hold. The record counts from when
 // its request was sent, the hold from when the work begins.
-func ttlOf(hold time.Duration, p pace) time.Duration { return hold + p.attempt }
+func ttlOf(hold time.Duration, p pace) time.Duration { return hold + p.Attempt }
 
 // checkHold refuses a hold that the store cannot keep.
 func checkHold(store kv.Store, hold time.Duration, p pace) error {
@@ -86,7 +87,7 @@ func checkHold(store kv.Store, hold time.Duration, p pace) error {
 
 // elect campaigns until the candidate leads, and has closed the election to others if
 // that is asked.
-func (c *Candidate) elect(ctx, base context.Context, s stand) (*Term, error) {
+func (c *Candidate) elect(ctx, base context.Context, s entry) (*Term, error) {
 	var left []string
 	for futile := 0; ; {
 		term, err := c.campaign(ctx, base, s)
@@ -108,7 +109,7 @@ func (c *Candidate) elect(ctx, base context.Context, s stand) (*Term, error) {
 			c.flush()
 			return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
 		}
-		s.rest = 2*c.pace.spread + c.pace.futility(futile)
+		s.rest = 2*c.pace.Spread + c.pace.futility(futile)
 	}
 }
 
@@ -140,7 +141,7 @@ func (c *Candidate) closeNow(ctx context.Context, term *Term) (*Term, error) {
 	if c.opts.Hold == 0 {
 		return term, nil
 	}
-	bounded, cancel := context.WithTimeout(ctx, c.pace.attempt)
+	bounded, cancel := context.WithTimeout(ctx, c.pace.Attempt)
 	defer cancel()
 	cl := c.closing()
 	cl.hasty = true
@@ -164,10 +165,10 @@ type closing struct {
 
 func (c *Candidate) closing() *closing {
 	return &closing{
-		Candidate: c.seat(holdSafe(c.name), holds),
+		Candidate: c.beside(holdSafe(c.name), "hold"),
 		draft: kv.Record{
 			Signature: newSignature(c.opts.ID),
-			Note:      note{Since: time.Now().UnixMilli()}.text(),
+			Note:      machine.Note{Since: time.Now().UnixMilli()}.Text(),
 			TTL:       ttlOf(c.opts.Hold, c.pace),
 			Lasting:   true,
 		},
@@ -223,7 +224,7 @@ func (cl *closing) run(ctx context.Context) error {
 // then the next create finds it, and a refresh starts its TTL anew. The requests go on
 // for a while when ctx ends: it takes their answers to know what there is to remove.
 func (cl *closing) put(ctx context.Context) error {
-	ctx, stop := outlasting(ctx, cl.pace.attempt/2)
+	ctx, stop := outlasting(ctx, cl.pace.Attempt/2)
 	defer stop()
 	var rec kv.Record
 	sent := cl.clock()
@@ -245,7 +246,7 @@ func (cl *closing) put(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if (trust{sent: sent, span: rec.TTL - cl.opts.Hold}).left(cl.clock()) < 0 {
+	if (machine.Trust{Sent: sent, Span: rec.TTL - cl.opts.Hold}).Left(cl.clock()) < 0 {
 		return errLate // the next attempt refreshes it
 	}
 	return nil
@@ -306,6 +307,9 @@ func (cl *closing) await(ctx context.Context, why error) {
 		}
 	}
 }
+
+// errMayCome is why a closing that is given up looks again.
+var errMayCome = errors.New("election: a request without a clear answer may still be carried out")
 
 // reopen removes a hold under which no work has begun. If a create had no clear answer,
 // it looks until its time is up. If the store does not answer, the hold fades.

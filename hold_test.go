@@ -311,7 +311,7 @@ func TestWaitingForAHoldCostsNoRequestsButTheLeadersOwn(t *testing.T) {
 		time.Sleep(hold - time.Second)
 		require.Equal(t, 1, faults.Calls(kvfault.Get))
 		require.Equal(t, 2, faults.Calls(kvfault.Create), "the leader's record, and the hold")
-		require.Equal(t, 2+1, faults.Calls(kvfault.Watch), "the candidate's, the leader's, and that of the hold")
+		require.Equal(t, 2+1, faults.Calls(kvfault.Watch), "the leader's, its heir's, and that of the hold")
 	})
 }
 

@@ -60,7 +60,7 @@ func TestWhereObserversJudgeWaitingIsFreeAndARefreshIsNoNews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, b := memregister.New(), newBallot(t)
 		for _, id := range []string{"a", "b", "c"} {
-			b.run(b.candidate(judge(reg), id), id)
+			b.run(b.candidate(judge(reg), id, noHeir), id)
 			synctest.Wait()
 		}
 		seen := 0

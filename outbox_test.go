@@ -79,7 +79,7 @@ func TestLogRecordsAndRolesComeInOrderAndBeforeTheWork(t *testing.T) {
 		})
 		require.NoError(t, err)
 		require.NoError(t, c.Run(t.Context(), func(context.Context, *election.Term) error {
-			require.Equal(t, []election.Role{election.RoleCandidate, election.RoleHeir, election.RoleLeader}, roles)
+			require.Equal(t, []election.Role{election.RoleCandidate, election.RoleLeader}, roles)
 			return nil
 		}))
 		require.Equal(t, election.RoleOrdinary, roles[len(roles)-1])

@@ -131,12 +131,10 @@ func hasty(_ *sim.Node, line kv.Queue) kv.Queue { return vacancies{line} }
 type vacancies struct{ kv.Queue }
 
 func (v vacancies) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	return v.Queue.Join(ctx, name, rec)
+	return v.Join(ctx, name, rec)
 }
 
-func (vacancies) Join(context.Context, string, kv.Record) (kv.Record, error) {
-	return kv.Record{}, errors.ErrUnsupported
-}
+func (vacancies) Lines() bool { return false }
 
 func (v vacancies) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {

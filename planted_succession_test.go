@@ -41,7 +41,7 @@ func succeedingBadly(s *sim.Schedule) {
 // and again nothing of a leader get through.
 func handedLate(s *sim.Schedule) {
 	succeeding(s)
-	s.Store.Leases, s.Store.Lazy = false, 0
+	s.Store.Leases, s.Store.Whole, s.Store.Lazy = false, false, 0
 	until := sim.Window{From: s.TTL, To: s.Horizon - 2*s.Bound() - 4*s.TTL}
 	for i := range s.Nodes {
 		s.Nodes[i].Dwell = s.TTL

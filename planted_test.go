@@ -96,6 +96,9 @@ var plantedBugs = []planted{
 // mostSchedules is how many schedules may be tried until a bug is found.
 const mostSchedules = 300
 
+// survived has the schedules in which the real engine kept every promise.
+var survived = map[string]bool{}
+
 // A catch is the record of one planted bug.
 type catch struct {
 	Bug       string `json:"bug"`
@@ -147,17 +150,19 @@ func (p planted) hunt(t *testing.T) catch {
 		if p.world != nil {
 			p.world(&s)
 		}
-		well := simulate(t, uint64(c.Schedules), s, healthy)
 		rule := p.rule
 		if p.own != nil {
 			rule = p.own(s)
 		}
-		require.Emptyf(t, oracle.Judge(well.history, append(oracle.All(), rule)...).Broken(), "without the bug, on %s", s.String())
+		if p.healthy != nil || p.own != nil || !survived[s.String()] { // the same schedules are drawn for many a bug
+			well := record(t, uint64(c.Schedules), s, healthy)
+			require.Emptyf(t, oracle.Judge(well, append(oracle.All(), rule)...).Broken(), "without the bug, on %s", s.String())
+			survived[s.String()] = survived[s.String()] || p.healthy == nil
+		}
 		if p.crack != nil {
 			p.crack(&s)
 		}
-		sick := simulate(t, uint64(c.Schedules), s, p.engine)
-		found := oracle.Judge(sick.history, rule)[0]
+		found := oracle.Judge(record(t, uint64(c.Schedules), s, p.engine), rule)[0]
 		c.Caught, c.Detail = found.Verdict == oracle.Broken, found.Detail
 	}
 	return c

@@ -21,7 +21,7 @@ import (
 func distant(store kv.Store) kv.Store {
 	faults := twice(store)
 	for _, safe := range []*kvfault.Store{faults.Store, faults.heirs} {
-		for _, op := range []kvfault.Op{kvfault.Create, kvfault.Swap, kvfault.Refresh, kvfault.Delete, kvfault.Get, kvfault.Watch} {
+		for _, op := range []kvfault.Op{kvfault.Create, kvfault.Swap, kvfault.HandOver, kvfault.Refresh, kvfault.Delete, kvfault.Get, kvfault.Watch} {
 			safe.On(op).DelayReplies(time.Millisecond)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
@@ -75,7 +76,7 @@ func requestOf(rec kv.Record) request {
 // heed does what is asked of the leader, until ctx or the term ends, or for as long as
 // its work keeps the safe.
 func (t *Term) heed(ctx context.Context) {
-	latest, stop := t.c.seat(requestSafe(t.c.name), requests).sightings(ctx)
+	latest, stop := t.c.beside(requestSafe(t.c.name), "request").sightings(ctx)
 	defer stop()
 	var (
 		trouble   complaint
@@ -138,7 +139,7 @@ func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
 	if r.To != "" {
 		var err error
 		cause = fmt.Errorf("%w, as asked to", handsOverTo(r.To))
-		heir, err = t.summon(ctx, r.To)
+		heir, err = t.nominate(ctx, r.To)
 		switch {
 		case err != nil && ctx.Err() != nil: // taken back
 			return
@@ -154,9 +155,9 @@ func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
 	case r.Answer == refused:
 		t.c.log.Warn("a request was refused", "to", r.To, "error", r.Why)
 	case ok:
-		t.end(cause)
+		t.end(cause, heir.Signature != "")
 	case heir.Signature != "" && t.Err() == nil: // nobody asks for it any more
-		t.dismiss(ctx, heir)
+		t.removeHeir(ctx, heir)
 	}
 }
 
@@ -206,7 +207,7 @@ func ask(ctx context.Context, store kv.Store, name, to string) error {
 		return fmt.Errorf("election: current leader of %q: %w", name, err)
 	case leader.Foreign:
 		return fmt.Errorf("%w: %q is held by a lock that this library did not write, and that takes no requests", ErrHeld, name)
-	case idOf(leader.Signature) == to:
+	case machine.IDOf(leader.Signature) == to:
 		return nil
 	}
 	c, err := New(store, name, &Options{ID: "request", TTL: leader.TTL})
@@ -215,17 +216,17 @@ func ask(ctx context.Context, store kv.Store, name, to string) error {
 	}
 	a := &asker{
 		leaders:  c,
-		requests: c.seat(requestSafe(name), requests),
+		requests: c.beside(requestSafe(name), "request"),
 		asked:    request{Token: leader.Token, To: to},
 		leader:   leader,
 	}
 	if err := a.send(ctx); err != nil {
-		return fmt.Errorf("election: request to %q, which leads %q: %w", idOf(leader.Signature), name, err)
+		return fmt.Errorf("election: request to %q, which leads %q: %w", machine.IDOf(leader.Signature), name, err)
 	}
 	err = a.wait(ctx)
 	a.takeBack(ctx)
 	if err != nil {
-		return fmt.Errorf("election: request to %q, which leads %q: %w", idOf(leader.Signature), name, err)
+		return fmt.Errorf("election: request to %q, which leads %q: %w", machine.IDOf(leader.Signature), name, err)
 	}
 	return nil
 }
@@ -307,12 +308,12 @@ func (a *asker) see(s sighting) (done bool, _ error) {
 		return errors.Is(s.err, kv.ErrInvalid), s.err
 	case s.rec.Token == a.asked.Token && !s.rec.Foreign:
 		return false, nil
-	case a.asked.To == "", idOf(s.rec.Signature) == a.asked.To && !s.rec.Foreign:
+	case a.asked.To == "", machine.IDOf(s.rec.Signature) == a.asked.To && !s.rec.Foreign:
 		return true, nil
 	case s.rec.Foreign:
 		return true, errors.New("it leads no longer, and a lock that this library did not write has the safe")
 	}
-	return true, fmt.Errorf("it leads no longer, and it is %q that leads now", idOf(s.rec.Signature))
+	return true, fmt.Errorf("it leads no longer, and it is %q that leads now", machine.IDOf(s.rec.Signature))
 }
 
 // hear takes in an answer.

@@ -28,7 +28,7 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 		return errors.New("election: lead is nil: give Run the work to do")
 	}
 	defer c.flush()
-	s, futile := stand{drain: true}, 0
+	s, futile := entry{drain: true}, 0
 	for {
 		term, err := c.elect(ctx, ctx, s)
 		if err == nil && ctx.Err() != nil {
@@ -51,7 +51,7 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 		if futile++; !term.futile() {
 			futile = 0
 		}
-		s.rest = 2*c.pace.spread + c.pace.futility(futile)
+		s.rest = 2*c.pace.Spread + c.pace.futility(futile)
 	}
 }
 
@@ -79,12 +79,8 @@ func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Con
 // free releases a term whose work has stopped. It tries again for a while if the
 // store does not answer; then the record is left to fade.
 func (c *Candidate) free(ctx context.Context, term *Term) {
-	term.end(ErrResigned)
-	release := func(ctx context.Context) error {
-		_, err := term.release(ctx)
-		return err
-	}
-	if err := c.insist(ctx, release); err != nil {
+	term.end(ErrResigned, false)
+	if _, err := term.release(context.WithoutCancel(ctx), c.pace.Attempt); err != nil {
 		c.log.WarnContext(ctx, "cannot free the safe: the record is left to fade", "token", term.Token(), "error", err)
 	}
 }

@@ -254,7 +254,7 @@ func TestManyCandidatesOneLeader(t *testing.T) {
 			time.Sleep(ttl / 10)
 			require.NoError(t, b.last().Err())
 			if i%10 == 0 {
-				store.Remove(b.name)
+				require.NoError(t, b.last().Resign(t.Context()))
 				time.Sleep(time.Second)
 			}
 			stop()

@@ -36,10 +36,9 @@ func checkReserved(name string) error {
 	return nil
 }
 
-// seat returns the candidate as it stands for an office in a safe beside the
-// leader's.
-func (c *Candidate) seat(name string, of office) *Candidate {
+// beside returns the candidate as it deals with a safe beside the leader's.
+func (c *Candidate) beside(name, what string) *Candidate {
 	s := *c
-	s.name, s.office, s.log = name, of, c.log.With("safe", of)
+	s.name, s.log = name, c.log.With("safe", what)
 	return &s
 }

@@ -16,37 +16,16 @@ type sighting struct {
 
 // sightings watches the candidate's safe until stop is called, which waits for
 // everything to end. The channel holds the latest sighting that nobody has taken
-// yet. A watch that ends is started anew, at a bounded, jittered rate; each
-// begins with the present state, so nothing is missed in between.
+// yet.
 func (c *Candidate) sightings(ctx context.Context) (latest <-chan sighting, stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
 	ch := make(chan sighting, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		retry := c.pace.backoff()
-		for ctx.Err() == nil {
-			started := time.Now()
-			for rec, err := range c.store.Watch(ctx, c.name) {
-				if ctx.Err() != nil {
-					return
-				}
-				select {
-				case <-ch: // seen by nobody, and now out of date
-				default:
-				}
-				ch <- sighting{rec, err}
-			}
-			if time.Since(started) > c.pace.pause {
-				retry.reset()
-			}
-			sleep(ctx, retry.pause())
+	return ch, c.follow(ctx, c.name, func(rec kv.Record, err error) {
+		select {
+		case <-ch: // seen by nobody, and now out of date
+		default:
 		}
-	}()
-	return ch, func() {
-		cancel()
-		<-done
-	}
+		ch <- sighting{rec, err}
+	})
 }
 
 // sleep waits for d, or until ctx ends.

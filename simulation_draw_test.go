@@ -119,7 +119,7 @@ var simNames = []string{"a", "b", "c", "d", "x"}
 func drawSuccession(t *rapid.T, s *sim.Schedule, last time.Duration) {
 	s.Order = rapid.SampledFrom([]sim.Order{sim.FirstCome, sim.ByRank, sim.Ring, sim.InLine}).Draw(t, "order")
 	s.Stability = rapid.SampledFrom([]time.Duration{0, s.TTL / 2, s.TTL, 2 * s.TTL}).Draw(t, "stability")
-	s.Store.Leases = part(t, "leases", 2) == 1
+	s.Store.Leases, s.Store.Whole = part(t, "leases", 2) == 1, part(t, "whole", 2) == 1
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		n.Rank = rapid.SampledFrom([]int{0, 1, 2, 2, 7, -1}).Draw(t, "rank")

@@ -93,6 +93,7 @@ func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration, change 
 		opts.Stability, opts.MaxTerm = n.Schedule().Stability, n.Schedule().MaxTerm
 		opts.Rank, opts.Heirs = n.Plan.Rank, n.Plan.Heirs
 	}
+	opts.NoHeir = opts.Succession == nil
 	for _, do := range change {
 		do(opts)
 	}

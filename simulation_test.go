@@ -95,15 +95,20 @@ type verdict struct {
 	findings oracle.Findings
 }
 
-// simulate runs a schedule and judges it.
-func simulate(t *testing.T, seed uint64, s sim.Schedule, make engines) verdict {
-	v := verdict{schedule: s}
-	synctest.Test(t, func(*testing.T) { v.history = sim.Run(s, make(s)) })
+// record runs a schedule, and returns its history.
+func record(t *testing.T, seed uint64, s sim.Schedule, make engines) (h history.History) {
+	synctest.Test(t, func(*testing.T) { h = sim.Run(s, make(s)) })
 	c, err := election.New(memkv.New(), "sim", &election.Options{TTL: s.TTL, Margin: s.Margin})
 	require.NoError(t, err)
-	v.history.Margin = election.MarginOf(c)
-	v.history.Seed = seed
-	v.history.Command = fmt.Sprintf("go test -run '^%s$' . -args -sim.seed=%d -sim.terms=1", t.Name(), seed)
+	h.Margin = election.MarginOf(c)
+	h.Seed = seed
+	h.Command = fmt.Sprintf("go test -run '^%s$' . -args -sim.seed=%d -sim.terms=1", t.Name(), seed)
+	return h
+}
+
+// simulate runs a schedule and judges it.
+func simulate(t *testing.T, seed uint64, s sim.Schedule, make engines) verdict {
+	v := verdict{schedule: s, history: record(t, seed, s, make)}
 	rules := oracle.All()
 	for _, own := range ownRules {
 		rules = append(rules, own(s))

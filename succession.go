@@ -1,6 +1,9 @@
 package election
 
-import "slices"
+import (
+	"reflect"
+	"slices"
+)
 
 // A Contender is a candidate or a leader, as the order of succession sees it.
 type Contender struct {
@@ -27,6 +30,11 @@ type Succession func(leader, a, b Contender) bool
 
 // FirstCome is the order in which candidates became heir: nobody is displaced.
 func FirstCome(_, _, _ Contender) bool { return false }
+
+// isFirstCome reports whether this is FirstCome, in which nobody needs to be asked.
+func (s Succession) isFirstCome() bool {
+	return reflect.ValueOf(s).Pointer() == reflect.ValueOf(FirstCome).Pointer()
+}
 
 // ByRank puts higher ranks first, and leaves those of equal rank in the order in
 // which they came. The leader is compared by its rank like anybody: to an heir of

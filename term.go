@@ -5,77 +5,75 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
 // A Term is one stretch of leadership. Its methods may be called from any
 // goroutine.
 type Term struct {
-	c     *Candidate
+	c     *campaign
 	token uint64
-	began time.Time
-	drain bool  // Run releases the safe, when the work has returned
-	place *heir // that the candidate had when it was elected, to be given up; nil if none
 	ctx   termContext
 	kill  context.CancelCauseFunc
 
 	mu     sync.Mutex
-	rec    kv.Record   // as last seen in the safe
-	trust  trust       // in the lease, as long as the term has not ended
-	proved bool        // a refresh has extended it
-	cause  error       // why the term has ended; nil while it has not
-	ended  time.Time   // and when
-	deaths *time.Timer // ends the term when trust has run out
+	rec    kv.Record     // as last seen in the safe
+	trust  machine.Trust // in the lease, as long as the term has not ended
+	proved bool          // a refresh has extended it
+	cause  error         // why the term has ended; nil while it has not
+	called bool          // it ended for an heir that was called, which a watch may not show yet
+	deaths *time.Timer   // ends the term when trust has run out
 
-	keeping   context.CancelFunc // stops the keeper and the other aides
-	kept      chan struct{}      // closed when they have returned
-	releasing chan struct{}      // holds one value while somebody releases
-	calling   chan struct{}      // holds one value while somebody is called to be heir
-	freed     bool               // the safe is known to be without our record; guarded by releasing
-	released  bool               // and so is the heir's; guarded by releasing
-	asked     bool               // it was asked to drop it, and may have; guarded by releasing
+	helpers     sync.WaitGroup     // of what helps the leader beside the campaign
+	helping     context.Context    // ends when the safe is to be freed
+	stopHelpers context.CancelFunc // ends that
+	releasing   chan struct{}      // holds one value while somebody releases
+	calling     chan struct{}      // holds one value while somebody is called to be heir
+	saying      chan struct{}      // holds one value while something is published
+	freed       bool               // handed over; guarded by the campaign's mu
+	released    bool               // nothing is left of the term; guarded by releasing
 }
 
-// An aide does something for a term in the background, until ctx ends.
-type aide func(ctx context.Context, t *Term)
-
-// newTerm begins a term. It may have ended already, if the mandate is old.
-func newTerm(base context.Context, c *Candidate, m mandate, s stand, aides ...aide) *Term {
-	ctx, kill := context.WithCancelCause(base)
-	keep, keeping := context.WithCancel(context.WithoutCancel(base))
+// newTerm begins a term. It may have ended already, if the trust is old.
+func newTerm(c *campaign, rec kv.Record, trust machine.Trust) *Term {
+	ctx, kill := context.WithCancelCause(c.base)
 	t := &Term{
 		c:         c,
-		token:     m.rec.Token,
-		began:     time.Now(),
-		drain:     s.drain,
-		place:     s.heir,
+		token:     rec.Token,
 		kill:      kill,
-		rec:       m.rec,
-		trust:     m.trust,
-		keeping:   keeping,
-		kept:      make(chan struct{}),
+		rec:       rec,
+		trust:     trust,
 		releasing: make(chan struct{}, 1),
 		calling:   make(chan struct{}, 1),
+		saying:    make(chan struct{}, 1),
 	}
 	t.ctx = termContext{ctx, t}
+	t.helping, t.stopHelpers = context.WithCancel(c.ctx)
 	t.mu.Lock()
-	t.deaths = time.AfterFunc(min(m.trust.left(c.clock()), c.pace.tick), t.die)
+	t.deaths = time.AfterFunc(min(trust.Left(c.clock()), c.pace.tick), t.die)
 	t.mu.Unlock()
-	aides = append(aides, func(ctx context.Context, t *Term) { t.keep(ctx, m.trust.sent) })
-	var working atomic.Int32
-	working.Store(int32(len(aides))) //nolint:gosec // a handful
-	for _, do := range aides {
-		go func() {
-			do(keep, t)
-			if working.Add(-1) == 0 {
-				close(t.kept)
-			}
-		}()
+	if c.opts.Succession != nil || c.opts.Requests {
+		t.help(t.heed)
 	}
 	return t
+}
+
+// help does something for the leader in the background, until its context ends: when the
+// safe is to be freed.
+func (t *Term) help(do func(ctx context.Context)) {
+	t.helpers.Go(func() { do(t.helping) })
+}
+
+// over returns a channel that is closed when the lease is not kept any longer, though
+// nobody has released it.
+func (t *Term) over() <-chan struct{} {
+	if t.c.entry.drain {
+		return nil
+	}
+	return t.ctx.Done()
 }
 
 // Token returns the term's fencing token: larger than that of every earlier term
@@ -114,12 +112,12 @@ func (t *Term) Context() context.Context { return t.ctx }
 func (t *Term) Err() error {
 	now := t.c.clock()
 	t.mu.Lock()
-	if t.cause != nil || t.trust.left(now) > 0 {
+	if t.cause != nil || t.trust.Left(now) > 0 {
 		defer t.mu.Unlock()
 		return t.cause
 	}
 	t.mu.Unlock()
-	return t.expire()
+	return t.end(errExpired, false)
 }
 
 // Until returns the moment up to which the term can be trusted if it is not
@@ -128,7 +126,7 @@ func (t *Term) Err() error {
 func (t *Term) Until() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.trust.until()
+	return t.c.epoch.Add(t.trust.Sent.Mono + t.trust.Span)
 }
 
 // Proclaim publishes another value with the leader's ID. If the term has ended,
@@ -139,66 +137,42 @@ func (t *Term) Proclaim(ctx context.Context, value string) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("election: value of %d bytes is too long: at most %d", len(value), maxValue)
 	}
-	err := t.publish(ctx, func(rec *kv.Record) { rec.Value = value })
+	err := t.publish(ctx, func(text *machine.Text) { text.Value = value })
 	if err != nil && t.Err() == nil {
 		err = fmt.Errorf("election: proclaim: %w", err)
 	}
 	return err
 }
 
-// publish changes what the term's record says beside its signature. If the term has
-// ended, or turns out to have, it returns why.
-func (t *Term) publish(ctx context.Context, change func(*kv.Record)) error {
-	for {
-		if err := t.Err(); err != nil {
-			return err
-		}
-		old := t.Record()
-		next := old
-		change(&next)
-		err := t.swap(ctx, old, next)
+// publish changes what the term's record says beside its signature, one change at a time.
+// If the term has ended, or turns out to have, it returns why.
+func (t *Term) publish(ctx context.Context, change func(*machine.Text)) error {
+	ctx, cancel := context.WithTimeout(ctx, t.c.pace.Attempt)
+	defer cancel()
+	select {
+	case t.saying <- struct{}{}:
+		defer func() { <-t.saying }()
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
+	said := t.c.say(change)
+	select {
+	case err := <-said:
 		if err == nil {
 			return nil
-		}
-		if errors.Is(err, kv.ErrStale) {
-			err = t.review(ctx, old)
 		}
 		if ended := t.Err(); ended != nil {
 			return ended
 		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// swap puts next in the place of old, if that is what the safe holds.
-func (t *Term) swap(ctx context.Context, old, next kv.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, t.patience())
-	defer cancel()
-	rec, err := t.c.store.Swap(ctx, t.c.name, old, next)
-	if err == nil {
-		t.update(rec)
-	}
-	return err
-}
-
-// review looks why old was stale. It returns nil if the record is still this
-// term's, only changed: a swap whose reply was lost has taken place.
-func (t *Term) review(ctx context.Context, old kv.Record) error {
-	ctx, cancel := context.WithTimeout(ctx, t.patience())
-	defer cancel()
-	rec, err := t.c.store.Get(ctx, t.c.name)
-	switch {
-	case errors.Is(err, kv.ErrVacant), err == nil && !rec.Owns(old):
-		return t.end(t.c.office.taken())
-	case err != nil:
 		return err
-	case rec.Revision == old.Revision:
-		return fmt.Errorf("the store refuses a record that it shows unchanged: %w", kv.ErrStale)
+	case <-t.ctx.Done():
+		return t.Err()
+	case <-ctx.Done():
 	}
-	t.update(rec)
-	return nil
+	if err := t.Err(); err != nil {
+		return err
+	}
+	return t.c.withTrouble(causeOf(ctx))
 }
 
 // Resign ends the term and frees the safe, so that the next candidate can be
@@ -210,30 +184,32 @@ func (t *Term) review(ctx context.Context, old kv.Record) error {
 // It is idempotent, and safe after a loss: only the term's own record is
 // removed. If the record turns out to be gone though the term was trusted until
 // now, the error matches [ErrLost], once, whatever else went wrong: somebody else may
-// have led beside it. After any other error the term has ended all the same and its record is left
-// to fade; Resign can be called again. When it has returned nil, nothing that the
-// term started is left. ctx must not be the term's own, which ends here.
-func (t *Term) Resign(ctx context.Context) error { return t.resign(ctx, ErrResigned) }
+// have led beside it. After any other error the term has ended all the same, and its record is removed
+// as soon as the store lets it, or else fades; Resign can be called again, to wait for
+// that. If the store does not answer it waits until ctx ends, or the record has faded. When
+// it has returned nil, nothing that the term started is left. ctx must not be
+// the term's own, which ends here.
+func (t *Term) Resign(ctx context.Context) error { return t.resign(ctx, ErrResigned, false) }
 
 // resign does so for a reason.
-func (t *Term) resign(ctx context.Context, cause error) error {
+func (t *Term) resign(ctx context.Context, cause error, called bool) error {
 	held := t.Err() == nil
-	t.end(cause)
-	if t.drain {
+	t.end(cause, called)
+	if t.c.entry.drain {
 		return nil
 	}
 	defer t.c.flush()
-	gone, err := t.release(ctx)
-	if gone && held {
-		err = errors.Join(fmt.Errorf("election: resign: %w", t.c.office.taken()), err)
+	missing, err := t.release(ctx, t.c.fading())
+	if missing && held {
+		err = errors.Join(fmt.Errorf("election: resign: %w", errTaken), err)
 	}
 	return err
 }
 
-// release stops the aides, waits for them, gives up the heir's place if it is still
-// the term's own, and frees the safe. It reports whether the record was gone when it
-// was first asked to remove it.
-func (t *Term) release(ctx context.Context) (gone bool, _ error) {
+// release stops what helps the leader, waits for it, and has the safes freed, for as long
+// as that may take. It reports whether the record was gone when it was first asked to
+// remove it.
+func (t *Term) release(ctx context.Context, within time.Duration) (missing bool, _ error) {
 	select {
 	case t.releasing <- struct{}{}:
 	default:
@@ -247,87 +223,69 @@ func (t *Term) release(ctx context.Context) (gone bool, _ error) {
 	if t.released {
 		return false, nil
 	}
-	t.keeping()
-	select {
-	case <-t.kept:
-	case <-ctx.Done():
-		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
-	}
+	t.stopHelpers()
 	select { // the term's end has ended a call for an heir: what of it is on its way must not come later
 	case t.calling <- struct{}{}:
-		<-t.calling
+		defer func() { <-t.calling }()
 	case <-ctx.Done():
 		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
 	}
-	err := t.leave(ctx)
-	if !t.freed {
-		var trouble error
-		gone, trouble = t.free(ctx)
-		err = errors.Join(trouble, err)
+	t.tellEnd() // whoever ended the term may not have come to that yet
+	t.c.post(&machine.Event{Kind: machine.Release, Within: within})
+	select {
+	case <-t.c.gone:
+	case <-ctx.Done():
+		return t.c.isMissing(), fmt.Errorf("election: resign: %w", t.c.withTrouble(causeOf(ctx)))
 	}
-	t.released = err == nil
-	return gone, err
-}
-
-// leave gives up the heir's place, before the leader's safe is freed, so that somebody
-// else can become heir meanwhile. It takes a part of the time that a release has: if the
-// heir's safe does not answer, the leader's is to be freed at least.
-func (t *Term) leave(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, t.c.pace.attempt/3)
-	defer cancel()
-	return t.place.leave(ctx)
-}
-
-// free hands the safe over to the heir, or else deletes the record.
-func (t *Term) free(ctx context.Context) (gone bool, _ error) {
-	heir, err := t.handOver(ctx)
-	if err != nil {
-		return false, fmt.Errorf("election: hand over: %w", err)
+	t.helpers.Wait()
+	t.released = true
+	if t.c.given {
+		return t.c.missing, fmt.Errorf("election: resign: %w", t.c.withTrouble(errFades))
 	}
-	if heir != "" {
-		t.freed = true
-		t.c.log.Info("handed over", "token", t.token, "heir", heir)
-		return false, nil
-	}
-	err = t.c.store.Delete(ctx, t.c.name, t.Record())
-	gone, t.asked = errors.Is(err, kv.ErrStale) && !t.asked, true
-	if err != nil && !errors.Is(err, kv.ErrStale) {
-		return false, fmt.Errorf("election: resign: %w", err)
-	}
-	t.freed = true
-	switch {
-	case err == nil:
-		level, _ := t.c.office.ended()
-		t.c.log.Log(ctx, level, "released", "token", t.token)
-	case gone && errors.Is(t.Err(), ErrResigned):
+	if t.c.missing && errors.Is(t.Err(), ErrResigned) {
 		t.c.log.Warn("the record was gone before it was released: somebody else may have led meanwhile", "token", t.token)
 	}
-	return gone, nil
+	return t.c.missing, nil
 }
 
+// errFades is why a term has left something in the store.
+var errFades = errors.New("what is left in the store fades")
+
 // end ends the term for a reason, unless it has ended before, and returns why it
-// has ended.
-func (t *Term) end(cause error) error {
-	t.mu.Lock()
-	first := t.cause == nil
+// has ended. Called says that an heir was called, which a watch may not show yet.
+func (t *Term) end(cause error, called bool) error {
+	first, cause := t.latch(cause, called)
 	if first {
-		t.cause, t.ended = cause, time.Now()
+		t.tellEnd()
+	}
+	return cause
+}
+
+// tellEnd tells the campaign that the term has ended, and why. It may be told twice.
+func (t *Term) tellEnd() {
+	t.mu.Lock()
+	e := &machine.Event{Kind: machine.End, Cause: machineCause(t.cause), Look: t.called}
+	t.mu.Unlock()
+	t.c.post(e)
+}
+
+// latch ends the term for a reason, unless it has ended before, and returns why it has
+// ended. It waits for nobody.
+func (t *Term) latch(why error, called bool) (first bool, cause error) {
+	t.mu.Lock()
+	first = t.cause == nil
+	if first {
+		t.cause, t.called = why, called
 		t.deaths.Stop()
 	}
 	cause = t.cause
 	t.mu.Unlock()
 	if first {
 		t.kill(cause)
-		t.c.roles.change(t.c.office.roles())
-		level, text := t.c.office.ended()
-		t.c.log.Log(context.Background(), level, text, "token", t.token, "cause", cause)
+		t.c.roles.change(RoleLeader, RoleOrdinary)
+		t.c.log.Info("term ended", "token", t.token, "cause", cause)
 	}
-	return cause
-}
-
-// expire ends the term because trust has run out.
-func (t *Term) expire() error {
-	return t.end(fmt.Errorf("%w: not refreshed in time", t.c.office.lost()))
+	return first, cause
 }
 
 // die is the dead-man timer. It runs whatever the store's calls are doing, and
@@ -336,26 +294,14 @@ func (t *Term) expire() error {
 func (t *Term) die() {
 	now := t.c.clock()
 	t.mu.Lock()
-	left := t.trust.left(now)
+	left := t.trust.Left(now)
 	if t.cause == nil && left > 0 {
 		t.deaths.Reset(min(left, t.c.pace.tick))
 	}
 	t.mu.Unlock()
 	if left <= 0 {
-		t.expire()
+		t.end(errExpired, false)
 	}
-}
-
-// patience returns how long a request on behalf of the term may take: no longer
-// than its answer can still be of use, while the term lasts.
-func (t *Term) patience() time.Duration {
-	now := t.c.clock()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if left := t.trust.left(now); t.cause == nil && left > 0 {
-		return min(left, t.c.pace.attempt)
-	}
-	return t.c.pace.attempt
 }
 
 // update notes how the record was last seen.
@@ -365,15 +311,13 @@ func (t *Term) update(rec kv.Record) {
 	t.rec = rec
 }
 
-// extend trusts the lease anew, from the send of a refresh that the store
-// granted. What has run out is not brought back, though nobody may have noticed
-// yet.
-func (t *Term) extend(rec kv.Record, sent instant) {
+// extend trusts the lease anew. What has run out is not brought back, though nobody may
+// have noticed yet.
+func (t *Term) extend(trust machine.Trust) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.rec = rec
-	if t.cause == nil && t.trust.left(t.c.clock()) > 0 {
-		t.trust, t.proved = trust{sent: sent, span: rec.TTL - t.c.pace.margin}, true
+	if t.cause == nil && t.trust.Left(t.c.clock()) > 0 {
+		t.trust, t.proved = trust, true
 	}
 }
 

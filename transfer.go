@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
@@ -19,10 +20,10 @@ import (
 // the work has stopped. If the heir vanishes before that, it goes to whoever is
 // heir then, or to nobody, as when a leader resigns.
 func (t *Term) Transfer(ctx context.Context, id string) error {
-	if _, err := t.summon(ctx, id); err != nil {
+	if _, err := t.nominate(ctx, id); err != nil {
 		return fmt.Errorf("election: transfer to %q: %w", id, err)
 	}
-	return t.resign(ctx, handsOverTo(id))
+	return t.resign(ctx, handsOverTo(id), true)
 }
 
 func handsOverTo(id string) error {
@@ -32,16 +33,19 @@ func handsOverTo(id string) error {
 // SetHeirs publishes the IDs of those whom the leader wants after it, in order, in
 // place of Options.Heirs. What [Term.Proclaim] says of errors holds here too.
 func (t *Term) SetHeirs(ctx context.Context, ids ...string) error {
-	if t.c.opts.Succession == nil {
+	switch {
+	case t.c.noHeir(t.c.entry):
 		return ErrNoSuccession
+	case t.c.opts.Succession == nil:
+		return errHeedless
 	}
 	if err := checkHeirs(ids); err != nil {
 		return err
 	}
-	err := t.publish(ctx, func(rec *kv.Record) {
-		n := noteOf(*rec)
+	err := t.publish(ctx, func(text *machine.Text) {
+		n := machine.NoteOf(kv.Record{Note: text.Note})
 		n.Heirs = ids
-		rec.Note = n.text()
+		text.Note = n.Text()
 	})
 	if err != nil && t.Err() == nil {
 		err = fmt.Errorf("election: set heirs: %w", err)
@@ -49,14 +53,14 @@ func (t *Term) SetHeirs(ctx context.Context, ids ...string) error {
 	return err
 }
 
-// ErrNoSuccession is why a leader that has no Options.Succession hands over to nobody
-// in particular, and takes no heirs.
-var ErrNoSuccession = errors.New("election: the leader stands without a succession: give every candidate the same Options.Succession")
+// ErrNoSuccession is why a leader that stands without an heir (Options.NoHeir) hands over
+// to nobody in particular, and takes no heirs.
+var ErrNoSuccession = errors.New("election: the leader stands without an heir (Options.NoHeir, TryCampaign, or a store in which candidates wait in line)")
 
-// summon calls the candidate with this ID to be the heir. It returns the heir's record
+// nominate calls the candidate with this ID to be the heir. It returns the heir's record
 // when that has answered.
-func (t *Term) summon(ctx context.Context, id string) (heir kv.Record, _ error) {
-	if t.c.opts.Succession == nil {
+func (t *Term) nominate(ctx context.Context, id string) (heir kv.Record, _ error) {
+	if t.c.noHeir(t.c.entry) {
 		return heir, ErrNoSuccession
 	}
 	if err := checkText("ID", id); err != nil {
@@ -74,11 +78,11 @@ func (t *Term) summon(ctx context.Context, id string) (heir kv.Record, _ error) 
 	if err := t.Err(); err != nil {
 		return heir, err
 	}
-	s := newSummons(t, id)
+	s := newNomination(t, id)
 	waiting, cancel := context.WithTimeout(ctx, t.c.opts.TTL)
 	defer cancel()
 	defer context.AfterFunc(t.ctx.Context, cancel)()
-	settling, settled := outlasting(waiting, t.c.pace.attempt/3) // a release is waiting for us
+	settling, settled := outlasting(waiting, t.c.pace.Attempt/3) // a release is waiting for us
 	defer settled()
 	err := s.run(waiting, settling)
 	cancel()

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
@@ -19,41 +20,10 @@ const (
 // few milliseconds. A quarter of the TTL is the least for longer ones.
 const chance = 3 * reaction / 4
 
-// Trust is how long a lease may be relied on: for span, from the moment before
-// the request that proved it was sent. It is never counted from a reply, which
-// may have been on its way for any time.
-type trust struct {
-	sent instant
-	span time.Duration
-}
-
-// left returns how much trust is left at the instant t. None is left if it is
-// not positive.
-func (tr trust) left(t instant) time.Duration {
-	return tr.span - t.since(tr.sent)
-}
-
-// until returns the end of trust on Go's clock.
-func (tr trust) until() time.Time {
-	return tr.sent.mono.Add(tr.span)
-}
-
 // A pace holds all durations that follow from TTL and margin.
-//
-//	sent       +refresh    +2·refresh   +3·refresh = TTL − margin    TTL
-//	├────────────┼─────────────┼──────────────┼───────── margin ───────┤
-//	  trusted      1st attempt    2nd attempt  term ends                 store may
-//	               ≤ attempt      ≤ attempt                              elect another
 type pace struct {
-	ttl     time.Duration
-	margin  time.Duration
-	refresh time.Duration // from the send of one good refresh to the next
-	attempt time.Duration // at most, for one request to the store
-	tick    time.Duration // at most, between two looks at the clock
-	spread  time.Duration // candidates that see a vacancy spread their claims over this
-	crowd   time.Duration // and over this, where nobody is waiting for one of them
-	pause   time.Duration // at most, between two tries at something that fails
-
+	machine.Timing
+	tick   time.Duration                       // at most, between two looks at the clock
 	jitter func(n time.Duration) time.Duration // returns one of [0, n)
 }
 
@@ -86,15 +56,18 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 	}
 	refresh := (ttl - margin) / 3
 	return pace{
-		ttl:     ttl,
-		margin:  margin,
-		refresh: refresh,
-		attempt: refresh,
-		tick:    min(margin, time.Second),
-		spread:  min(ttl/50, 250*time.Millisecond),
-		crowd:   min(ttl/20, 2*time.Second),
-		pause:   min(ttl/3, 2*time.Second),
-		jitter:  rand.N[time.Duration],
+		Timing: machine.Timing{
+			TTL:     ttl,
+			Margin:  margin,
+			Refresh: refresh,
+			Attempt: refresh,
+			Spread:  min(ttl/50, 250*time.Millisecond),
+			Crowd:   min(ttl/20, 2*time.Second),
+			Stage:   min(ttl/100, 20*time.Millisecond),
+			Pause:   min(ttl/3, 2*time.Second),
+		},
+		tick:   min(margin, time.Second),
+		jitter: rand.N[time.Duration],
 	}, nil
 }
 
@@ -104,7 +77,7 @@ func (p pace) futility(terms int) time.Duration {
 	if terms < 2 {
 		return 0
 	}
-	return p.ttl << min(terms-2, 3)
+	return p.TTL << min(terms-2, 3)
 }
 
 func defaultMargin(ttl time.Duration) time.Duration { return max(ttl/10, leastMargin(ttl)) }
@@ -202,7 +175,7 @@ type backoff struct {
 }
 
 func (p pace) backoff() backoff {
-	return backoff{least: p.spread, most: p.pause, jitter: p.jitter}
+	return backoff{least: p.Spread, most: p.Pause, jitter: p.jitter}
 }
 
 func (b *backoff) reset() { b.next = 0 }

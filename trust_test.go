@@ -12,30 +12,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
-
-func TestTrustEndsASpanAfterTheSendOnTheFasterClock(t *testing.T) {
-	start := time.Now()
-	at := func(mono, boot time.Duration) instant { return instant{start.Add(mono), boot} }
-	tr := trust{sent: at(0, 100*time.Second), span: 9 * time.Second}
-
-	require.Equal(t, 9*time.Second, tr.left(at(0, 100*time.Second)))
-	require.Equal(t, 4*time.Second, tr.left(at(5*time.Second, 105*time.Second)))
-	require.Equal(t, -time.Second, tr.left(at(0, 110*time.Second)), "suspended: the monotonic clock stood still")
-	require.Equal(t, 4*time.Second, tr.left(at(5*time.Second, 40*time.Second)), "a clock that went back gives no time back")
-	require.Equal(t, start.Add(9*time.Second), tr.until())
-}
 
 func TestTheMarginPaysForDriftAndReaction(t *testing.T) {
 	for _, ttl := range []time.Duration{150 * time.Millisecond, time.Second, 15 * time.Second, time.Hour} {
 		p, err := newPace(ttl, 0)
 		require.NoError(t, err)
-		T, G := float64(ttl), float64(p.margin)
+		T, G := float64(ttl), float64(p.Margin)
 		require.LessOrEqual(t, (T-G)/(1-drift)+float64(reaction), T/(1+drift)+1e6*T/1e9,
 			"TTL %v: a leader with a slow clock stops before a store with a fast one lets another in", ttl)
-		require.LessOrEqual(t, p.refresh+2*p.attempt+p.margin, ttl, "TTL %v: a refresh can be tried twice", ttl)
-		require.GreaterOrEqual(t, p.margin, ttl/10)
+		require.LessOrEqual(t, p.Refresh+2*p.Attempt+p.Margin, ttl, "TTL %v: a refresh can be tried twice", ttl)
+		require.GreaterOrEqual(t, p.Margin, ttl/10)
 	}
 }
 
@@ -156,8 +145,8 @@ func TestATermIsFoundDeadAfterASuspend(t *testing.T) {
 		c, err := New(memkv.New(), "billing", &Options{TTL: 10 * time.Second})
 		require.NoError(t, err)
 		epoch := time.Now()
-		c.clock = func() instant {
-			return instant{time.Now(), time.Since(epoch) + time.Duration(asleep.Load())}
+		c.clock = func() machine.Instant {
+			return machine.Instant{Mono: time.Since(epoch), Boot: time.Since(epoch) + time.Duration(asleep.Load())}
 		}
 		suspend := func() { asleep.Add(int64(9 * time.Second)) }
 

@@ -21,7 +21,7 @@ func (c *Candidate) TryRun(ctx context.Context, lead func(ctx context.Context, t
 		return errors.New("election: lead is nil: give TryRun the work to do")
 	}
 	defer c.flush()
-	term, err := c.try(ctx, ctx, stand{drain: true})
+	term, err := c.try(ctx, ctx, entry{drain: true})
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return stopped{context.Cause(ctx)}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
@@ -50,14 +51,14 @@ func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error)
 	if err != nil && !errors.Is(err, kv.ErrVacant) {
 		return Heir{}, fmt.Errorf("election: heir of %q: %w", name, err)
 	}
-	n := noteOf(rec)
+	n := machine.NoteOf(rec)
 	switch {
 	case rec.Foreign:
 		return Heir{}, fmt.Errorf("%w: a lock that this library did not write stands at %q, where the heir belongs", ErrHeld, heirSafe(name))
 	case err != nil, n.Calls != "":
 		return Heir{}, ErrNoHeir
 	}
-	return Heir{ID: idOf(rec.Signature), Value: rec.Value, Rank: n.Rank, Since: n.since()}, nil
+	return Heir{ID: machine.IDOf(rec.Signature), Value: rec.Value, Rank: n.Rank, Since: sinceOf(n)}, nil
 }
 
 // CurrentLine returns the IDs of those whom the leader wants after it, in order: its
@@ -77,7 +78,7 @@ func CurrentLine(ctx context.Context, store kv.Store, name string) ([]string, er
 	case rec.Foreign:
 		return nil, nil
 	}
-	return noteOf(rec).Heirs, nil
+	return machine.NoteOf(rec).Heirs, nil
 }
 
 // Current returns who leads the election now, or ErrNoLeader. It may be out of
@@ -185,6 +186,6 @@ func leaderOf(rec kv.Record) Leader {
 	if rec.Foreign {
 		return Leader{Value: rec.Value, Token: rec.Token, Foreign: true}
 	}
-	n := noteOf(rec)
-	return Leader{ID: idOf(rec.Signature), Value: rec.Value, Token: rec.Token, Rank: n.Rank, Since: n.since()}
+	n := machine.NoteOf(rec)
+	return Leader{ID: machine.IDOf(rec.Signature), Value: rec.Value, Token: rec.Token, Rank: n.Rank, Since: sinceOf(n)}
 }

@@ -47,17 +47,17 @@ func goals() []goal {
 		heired, without float64
 	}{{inEtcd, 0.5, 0.85}, {inConsul, 1, 1.2}, {inRedis, 0.5, 0.5}} {
 		all = append(all,
-			goal{"clean handover to an heir, 2 candidates", "handover", g.store, firstComing, candidates(2), "handover", median, number, g.heired, byPeer},
-			goal{"clean handover without an heir, 2 candidates", "handover", g.store, plainName, candidates(2), "handover", median, number, g.without, byPeer},
-			goal{"clean handover to an heir, 100 candidates", "handover", g.store, firstComing, candidates(100), "handover", median, number, 1.2, byTwo},
-			goal{"clean handover to an heir, 1,000 candidates", "handover", g.store, firstComing, candidates(1000), "handover", median, number, 1.2, byTwo})
+			goal{"clean handover to an heir, 2 candidates", "handover", g.store, plainName, candidates(2), "handover", median, number, g.heired, byPeer},
+			goal{"clean handover without an heir, 2 candidates", "handover", g.store, noHeirName, candidates(2), "handover", median, number, g.without, byPeer},
+			goal{"clean handover to an heir, 100 candidates", "handover", g.store, plainName, candidates(100), "handover", median, number, 1.2, byTwo},
+			goal{"clean handover to an heir, 1,000 candidates", "handover", g.store, plainName, candidates(1000), "handover", median, number, 1.2, byTwo})
 	}
 	for _, store := range []string{inEtcd, inRedis, inMemory} {
 		all = append(all,
-			goal{"claims when heir and leader die, p99", "vacancy", store, firstComing, anySize, "claims", p99, number, 21, absolute},
-			goal{"claims when heir and leader die, most", "vacancy", store, firstComing, anySize, "claims", most, number, 30, absolute})
+			goal{"claims when heir and leader die, p99", "vacancy", store, plainName, anySize, "claims", p99, number, 21, absolute},
+			goal{"claims when heir and leader die, most", "vacancy", store, plainName, anySize, "claims", most, number, 30, absolute})
 	}
-	for _, contender := range []string{plainName, firstComing} {
+	for _, contender := range []string{plainName, noHeirName} {
 		all = append(all,
 			goal{contender + ": a lone candidate leads", "lone", inMemory, contender, anySize, "first", median, seconds, 0.001, absolute},
 			goal{contender + ": … also after an instant resign", "lone", inMemory, contender, anySize, "again", median, seconds, 0.001, absolute})

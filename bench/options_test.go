@@ -27,10 +27,10 @@ func TestAMistakeInAFlagIsExplained(t *testing.T) {
 }
 
 func TestFlagsWinOverQuick(t *testing.T) {
-	o, err := parse([]string{"-store=etcd,redis", "-quick", "-ttl=3s", "-contender=election, FirstCome"}, io.Discard)
+	o, err := parse([]string{"-store=etcd,redis", "-quick", "-ttl=3s", "-contender=election, NoHeir"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{"etcd", "redis"}, o.stores)
-	require.Equal(t, []string{"election, FirstCome"}, o.contenders)
+	require.Equal(t, []string{"election, NoHeir"}, o.contenders)
 	require.Equal(t, 3*time.Second, o.ttl)
 	require.Equal(t, quickOptions().waiters, o.waiters)
 }

@@ -13,35 +13,35 @@ import (
 )
 
 const (
-	plainName   = "election"
-	firstComing = "election, FirstCome"
+	plainName  = "election"
+	noHeirName = "election, NoHeir"
 )
 
 func ownContenders() []contender {
 	var all []contender
 	for _, store := range storeNames {
 		all = append(all,
-			contender{Name: plainName, Store: store, Kind: ours, How: "Campaign and Resign, without a succession", open: openOurs(nil)},
-			contender{Name: firstComing, Store: store, Kind: ours, How: "Campaign and Resign, Options.Succession is FirstCome", open: openOurs(election.FirstCome)})
+			contender{Name: plainName, Store: store, Kind: ours, How: "Campaign and Resign, with the default options", open: openOurs(false)},
+			contender{Name: noHeirName, Store: store, Kind: ours, How: "Campaign and Resign, with Options.NoHeir", open: openOurs(true)})
 	}
 	return all
 }
 
 // ourFamily is this library on one store.
 type ourFamily struct {
-	store      kv.Store
-	seat       seat
-	succession election.Succession
-	end        func()
+	store  kv.Store
+	seat   seat
+	noHeir bool
+	end    func()
 }
 
-func openOurs(succession election.Succession) func(seat) (family, error) {
+func openOurs(noHeir bool) func(seat) (family, error) {
 	return func(seat seat) (family, error) {
 		store, end, err := openStore(seat)
 		if err != nil {
 			return nil, err
 		}
-		return &ourFamily{store, seat, succession, end}, nil
+		return &ourFamily{store, seat, noHeir, end}, nil
 	}
 }
 
@@ -72,7 +72,7 @@ func openStore(seat seat) (_ kv.Store, end func(), _ error) {
 func (f *ourFamily) close() { f.end() }
 
 func (f *ourFamily) candidate(place place) (candidate, error) {
-	c, err := election.New(f.store, place.Election, &election.Options{ID: place.id(), TTL: f.seat.TTL, Succession: f.succession})
+	c, err := election.New(f.store, place.Election, &election.Options{ID: place.id(), TTL: f.seat.TTL, NoHeir: f.noHeir})
 	if err != nil {
 		return nil, err
 	}

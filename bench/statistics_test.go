@@ -61,10 +61,10 @@ func TestTheBestPeerIsTheOneWithTheLeastMedian(t *testing.T) {
 }
 
 func TestAGoalIsHeldAgainstTheBestPeer(t *testing.T) {
-	met := judge(made(map[string][]float64{firstComing: {1, 1, 1}, "concurrency.Mutex": {2, 2, 2}}))
+	met := judge(made(map[string][]float64{plainName: {1, 1, 1}, "concurrency.Mutex": {2, 2, 2}}))
 	require.Len(t, met, 1)
 	require.True(t, met[0].Met)
 	require.Equal(t, "0.5", met[0].Figure)
-	missed := judge(made(map[string][]float64{firstComing: {1, 1.1, 1.1}, "concurrency.Mutex": {2, 2, 2}}))
+	missed := judge(made(map[string][]float64{plainName: {1, 1.1, 1.1}, "concurrency.Mutex": {2, 2, 2}}))
 	require.False(t, missed[0].Met)
 }

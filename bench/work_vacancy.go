@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"iter"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +22,7 @@ func vacancyWork() work {
 			{Name: "claims", Unit: number, Title: "claims"},
 			{Name: "takeover", Unit: ttls, Title: "until the next leads"},
 		},
-		ttl:    3 * time.Second,
+		ttl:    15 * time.Second,
 		limit:  5 * time.Minute,
 		rounds: 2,
 		settings: func(o options) []setting {
@@ -36,7 +36,7 @@ func vacancyWork() work {
 // A mortal is the store as one candidate sees it. It counts claims while the candidate
 // lives, and fails when it is dead.
 type mortal struct {
-	kv.Store
+	kv.Board
 	dead   atomic.Bool
 	claims *atomic.Int64
 }
@@ -55,7 +55,7 @@ func (m *mortal) Create(ctx context.Context, name string, rec kv.Record) (kv.Rec
 		return kv.Record{}, err
 	}
 	m.claims.Add(1)
-	return m.Store.Create(ctx, name, rec)
+	return m.Board.Create(ctx, name, rec)
 }
 
 func (m *mortal) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
@@ -65,47 +65,41 @@ func (m *mortal) Swap(ctx context.Context, name string, old, next kv.Record) (kv
 	if old.Signature != next.Signature {
 		m.claims.Add(1)
 	}
-	return m.Store.Swap(ctx, name, old, next)
+	return m.Board.Swap(ctx, name, old, next)
 }
 
 func (m *mortal) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if err := m.alive(); err != nil {
 		return kv.Record{}, err
 	}
-	return m.Store.Refresh(ctx, name, rec)
+	return m.Board.Refresh(ctx, name, rec)
 }
 
 func (m *mortal) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err := m.alive(); err != nil {
 		return err
 	}
-	return m.Store.Delete(ctx, name, rec)
+	return m.Board.Delete(ctx, name, rec)
 }
 
 func (m *mortal) Get(ctx context.Context, name string) (kv.Record, error) {
 	if err := m.alive(); err != nil {
 		return kv.Record{}, err
 	}
-	return m.Store.Get(ctx, name)
+	return m.Board.Get(ctx, name)
 }
 
-func (m *mortal) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
-	return func(yield func(kv.Record, error) bool) {
-		if err := m.alive(); err != nil {
-			yield(kv.Record{}, err)
-			return
+func (m *mortal) Follow(name string, tell func(kv.Record, error)) (stop func()) {
+	return m.Board.Follow(name, func(rec kv.Record, err error) {
+		if m.alive() == nil {
+			tell(rec, err)
 		}
-		for rec, err := range m.Store.Watch(ctx, name) {
-			if m.dead.Load() || !yield(rec, err) {
-				return
-			}
-		}
-	}
+	})
 }
 
 // A crowd is candidates that can die.
 type crowd struct {
-	store  kv.Store
+	store  kv.Board
 	opts   election.Options
 	name   string
 	claims atomic.Int64
@@ -123,7 +117,7 @@ type member struct {
 
 // join has one more candidate campaign, until it dies.
 func (c *crowd) join(ctx context.Context) error {
-	m := &member{store: &mortal{Store: c.store, claims: &c.claims}}
+	m := &member{store: &mortal{Board: c.store, claims: &c.claims}}
 	ctx, m.die = context.WithCancel(ctx)
 	opts := c.opts
 	opts.OnRole = func(role election.Role) {
@@ -161,10 +155,11 @@ func runVacancy(ctx context.Context, t *trial) error {
 		return err
 	}
 	defer end()
-	c := &crowd{store: store, name: seat.Election, led: make(chan *member, 16), opts: election.Options{TTL: t.ttl}}
-	if t.contender.Name == firstComing {
-		c.opts.Succession = election.FirstCome
+	shown, ok := store.(kv.Board)
+	if !ok {
+		return fmt.Errorf("bench: the store %q is no board", seat.Store)
 	}
+	c := &crowd{store: shown, name: seat.Election, led: make(chan *member, 16), opts: election.Options{TTL: t.ttl, NoHeir: t.contender.Name == noHeirName}}
 	ctx, stop := context.WithCancel(ctx)
 	defer c.ended.Wait()
 	defer stop()

@@ -71,7 +71,8 @@ func New(store kv.Store, name string, opts *Options) (*Mutex, error) {
 		o = *opts
 	}
 	c, err := election.New(store, name, &election.Options{
-		ID: o.ID, Value: o.Value, TTL: o.TTL, Margin: o.Margin, Hold: o.Hold, Logger: o.Logger,
+		NoHeir: true,
+		ID:     o.ID, Value: o.Value, TTL: o.TTL, Margin: o.Margin, Hold: o.Hold, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)

@@ -275,7 +275,7 @@ func TestGoroutinesThatUseOneMutexTakeTurns(t *testing.T) {
 		}
 		all.Wait()
 		require.Equal(t, 20, runs)
-		require.Equal(t, 40, faults.Calls(kvfault.Watch), "each campaign and each term watches, and nobody who waits for another goroutine")
+		require.Equal(t, 20, faults.Calls(kvfault.Watch), "each term watches, and nobody who waits for another goroutine")
 		vacant(t, store)
 	})
 }

@@ -20,6 +20,8 @@ const electionTTL = 2 * time.Second
 
 // A book has every term that there was, and watches over them.
 type book struct {
+	noHeir bool // what candidates are told
+
 	t *testing.T
 
 	mu      sync.Mutex
@@ -30,7 +32,7 @@ type book struct {
 
 // campaign has a member stand until ctx ends.
 func (b *book) campaign(ctx context.Context, store *paxoskv.Store, who int) {
-	candidate, err := election.New(store, "election", &election.Options{ID: fmt.Sprint(who), TTL: electionTTL})
+	candidate, err := election.New(store, "election", &election.Options{ID: fmt.Sprint(who), TTL: electionTTL, NoHeir: b.noHeir})
 	require.NoError(b.t, err)
 	for ctx.Err() == nil {
 		err := candidate.Run(ctx, func(ctx context.Context, term *election.Term) error {
@@ -199,9 +201,21 @@ func TestMembersThatRestartSayNothingUntilTheirQuarantineIsOver(t *testing.T) {
 }
 
 func TestMessagesOfARefreshAndOfWaiting(t *testing.T) {
+	// A refresh: three prepares, promises, proposals and acceptances, one's own
+	// among them, and two that tell. One each third of the TTL, and a look of
+	// each who waits every five seconds: six messages.
+	const leader, waiting = 3 * 14, 3*6*electionTTL/(3750*time.Millisecond) + 6
+	// The heir refreshes as well, and looks at the leader's record; the leader waits for
+	// changes of the heir's.
+	const heir = 3*14 + 3*6 + waiting
+	t.Run("without an heir", func(t *testing.T) { messagesWithin(t, &book{noHeir: true}, float64(leader+waiting)) })
+	t.Run("with one", func(t *testing.T) { messagesWithin(t, &book{}, float64(leader+waiting+heir)) })
+}
+
+func messagesWithin(t *testing.T, b *book, most float64) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t, 3, paxoskv.Options{MaxTTL: time.Minute})
-		b := &book{t: t, leading: -1, terms: make(chan int, 10)}
+		b.t, b.leading, b.terms = t, -1, make(chan int, 10)
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for i, s := range c.members {
@@ -214,10 +228,7 @@ func TestMessagesOfARefreshAndOfWaiting(t *testing.T) {
 		time.Sleep(terms * electionTTL)
 		n := float64(c.net.sent.Load()-before) / terms
 		t.Logf("%.1f messages a TTL of %v, of a leader and two who wait", n, electionTTL)
-		// A refresh: three prepares, promises, proposals and acceptances, one's own
-		// among them, and two that tell. One each third of the TTL, and a look of
-		// each who waits every five seconds: six messages.
-		require.LessOrEqual(t, n, 3*14+3*6*electionTTL.Seconds()/3.75+6)
+		require.LessOrEqual(t, n, most)
 		cancel()
 		all.Wait()
 	})

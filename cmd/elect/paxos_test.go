@@ -48,11 +48,12 @@ func TestElectWorksAmongMembersThatShareNoStore(t *testing.T) {
 	leads := func() (id, token string) {
 		require.Eventually(t, func() bool {
 			status, out, _ := finish(t, "status", "--store", client, "job")
-			fields := strings.Fields(out)
-			if status != 0 || len(fields) < 10 {
+			_, row, _ := strings.Cut(out, "\n")
+			fields := strings.Fields(row)
+			if status != 0 || len(fields) < 4 {
 				return false
 			}
-			id, token = fields[8], fields[9] // below LEADER and TOKEN
+			id, token = fields[2], fields[3] // below LEADER and TOKEN
 			return true
 		}, time.Minute, 50*time.Millisecond)
 		return id, token

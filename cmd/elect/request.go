@@ -25,7 +25,7 @@ const moment = 3 * time.Second
 const resignLong = `Ask the leader of the election NAME to step down.
 
 Its work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL after
---grace. Then the lease is handed over to the heir, where there is a succession, or
+--grace. Then the lease is handed over to the heir, if there is one, or
 freed for the candidate that comes first, which may be the same one again. Elect
 prints who leads next, or after 3 s that nobody does.
 
@@ -38,11 +38,11 @@ leader gave no answer, or its work did not stop in time.`
 
 const transferLong = `Ask the leader of the election NAME to hand over to the candidate --to.
 
-The candidate must stand in the election, and there must be a succession: elect run
---succession. If it is not the heir, the leader makes it the heir first. Then the
-leader's work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL after
---grace. Elect prints it when the candidate leads. If it leads already, nothing is
-done. By rank it gives way again to a higher one, after --stability.
+The candidate must stand in the election, and neither it nor the leader with
+--succession none. If it is not the heir, the leader makes it the heir first. Then
+the leader's work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL
+after --grace. Elect prints it when the candidate leads. If it leads already, nothing
+is done. By rank it gives way again to a higher one, after --stability.
 
 Exit status: 0 if the candidate leads; 1 if nobody leads, a foreign lock holds NAME,
 or the candidate does not stand: then the leader leads on; 125 if elect failed, or
@@ -152,7 +152,7 @@ func explain(ctx context.Context, store *storeurl.Store, name string, err error)
 	case errors.Is(err, election.ErrNoLeader):
 		return exit{statusNo, fmt.Errorf("nobody leads %s: there is nobody to ask", printable(name))}
 	case errors.Is(err, election.ErrNoSuccession):
-		return fmt.Errorf("the leader of %s stands without a succession, so it hands over to nobody in particular: give elect run the same --succession for every candidate", printable(name))
+		return fmt.Errorf("the leader of %s stands without an heir, so it hands over to nobody in particular: leave out --succession none (library: Options.NoHeir), or where candidates wait in line with an old lock add --succession first, for every candidate", printable(name))
 	case errors.Is(err, election.ErrHeld):
 		return exit{statusNo, fmt.Errorf("%w; elect doctor %s tells what it looks like", err, printable(name))}
 	case !errors.Is(err, election.ErrNoHeir):

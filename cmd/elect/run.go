@@ -58,17 +58,20 @@ Without --ttl, the TTL is 15 s, or longer if --grace needs that, or the nearest 
 it that the store takes. Without --grace, the grace is a third of the TTL, but at
 most 5 s. Values that you give are used as they are, or refused if they do not fit.
 
-Succession: with --succession one of the waiting candidates is the heir. It is
-next, and a leader whose term ends in good order hands over to it in one write, when
-COMMAND and all its descendants are dead. The heir is:
-  first  the candidate that came first
+Succession: one of the waiting candidates is the heir. It is next, and a leader whose
+term ends in good order hands over to it in one write, when COMMAND and all its
+descendants are dead. With --succession the heir is:
+  first  the candidate that came first: the default
   rank   the highest --rank; a leader gives way to a higher one that has been heir
          for --stability
   ring   the candidate after the leader in the order of ids; with --max-term the
          leadership goes round
   line   the first of the leader's --heirs that is there, else as with first
+  none   nobody: whoever comes first when the lease is free. It is the default in an
+         etcd with layout=queue, where candidates wait in line already; choose it
+         where elect may write nothing beside the lease (its name with :heir)
 Give all candidates of an election the same. elect resign asks the leader to step
-down, with or without a succession; elect transfer asks it to hand over to another.
+down, with or without an heir; elect transfer asks it to hand over to another.
 
 Once per tick: cron and timers start the same job on every host, and plain elect run
 does it once per host, one after the other.

@@ -24,9 +24,8 @@ type successionFlags struct {
 }
 
 func (f *successionFlags) add(cmd *cobra.Command) {
-	f.order = order.None
 	flags := cmd.Flags()
-	flags.Var(&f.order, "succession", "who is next: none, first, rank, ring or line")
+	flags.Var(&f.order, "succession", "who is next: none, first, rank, ring or line (default first; none where candidates wait in line with an old lock)")
 	flags.IntVar(&f.rank, "rank", 0, "higher is preferred; below zero never leads")
 	flags.StringSliceVar(&f.heirs, "heirs", nil, "`ids` of those who shall be next while this one leads, in order: a,b,c")
 	flags.DurationVar(&f.stability, "stability", 0, "how long a preferred heir must last until the leader gives way (default three TTL)")
@@ -49,15 +48,15 @@ func (f *successionFlags) check(ttl time.Duration) error {
 	none := f.order == order.None
 	switch {
 	case f.rank > 0 && f.order != order.Rank:
-		return fmt.Errorf("--rank %d has no effect with --succession %s: use --succession rank, or leave it out", f.rank, f.order)
+		return fmt.Errorf("--rank %d has no effect without --succession rank: add that, or leave it out", f.rank)
 	case len(f.heirs) > 0 && f.order != order.Line:
-		return fmt.Errorf("--heirs has no effect with --succession %s: use --succession line, or leave it out", f.order)
+		return errors.New("--heirs has no effect without --succession line: add that, or leave it out")
 	case slices.Contains(f.heirs, ""):
 		return errors.New("--heirs has an empty id in it; use --heirs a,b,c")
 	case f.stability < 0:
 		return fmt.Errorf("--stability %v is negative", f.stability)
 	case f.stability > 0 && none:
-		return errors.New("--stability has no effect without an heir: use it with --succession first, rank, ring or line")
+		return errors.New("--stability has no effect with --succession none: use first, rank, ring or line")
 	case f.maxTerm < 0:
 		return fmt.Errorf("--max-term %v is negative", f.maxTerm)
 	case f.maxTerm > 0 && none:
@@ -70,7 +69,7 @@ func (f *successionFlags) check(ttl time.Duration) error {
 
 // fill puts the flags into the options of a candidate.
 func (f *successionFlags) fill(o *election.Options) {
-	o.Succession = f.order.Succession()
+	o.Succession, o.NoHeir = f.order.Succession(), f.order == order.None
 	o.Rank, o.Heirs = f.rank, f.heirs
 	o.Stability, o.MaxTerm = f.stability, f.maxTerm
 }

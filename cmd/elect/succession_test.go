@@ -184,7 +184,7 @@ func TestTransferToNobodyKnownLeavesTheLeaderAndSaysWhoIsNext(t *testing.T) {
 		require.Empty(t, stdout)
 		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
 		require.Contains(t, stderr, `"nina"`)
-		require.Regexp(t, `stand, with a succession\?\)(; the heir is "ben")?\n$`, stderr) // it comes back when the call is over
+		require.Regexp(t, `stand\?\)(; the heir is "ben")?\n$`, stderr) // it comes back when the call is over
 		require.Equal(t, before.Token, p.status().Token)
 		require.False(t, p.has("told-anna"))
 		require.Equal(t, "ben", p.next())
@@ -193,11 +193,11 @@ func TestTransferToNobodyKnownLeavesTheLeaderAndSaysWhoIsNext(t *testing.T) {
 
 func TestTransferWithoutASuccessionSaysWhatIsMissing(t *testing.T) {
 	p := newPlace(t)
-	p.stand("anna", isLeader)
-	p.stand("ben", "waiting")
+	p.stand("anna", isLeader, "--succession", "none")
+	p.stand("ben", "waiting", "--succession", "none")
 	status, _, stderr := finish(t, "transfer", "--store", p.store, "job", "--to", "ben")
 	require.Equal(t, 125, status)
-	require.Equal(t, "elect: the leader of job stands without a succession, so it hands over to nobody in particular: give elect run the same --succession for every candidate\n", stderr)
+	require.Equal(t, "elect: the leader of job stands without an heir, so it hands over to nobody in particular: leave out --succession none (library: Options.NoHeir), or where candidates wait in line with an old lock add --succession first, for every candidate\n", stderr)
 	require.False(t, p.has("told-anna"))
 }
 

@@ -12,14 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	memkv "github.com/electkv/election/backends/mem"
-	"github.com/electkv/election/cmd/elect/internal/order"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 )
 
 // flagged returns the flags of elect run, of which these were given.
 func flagged(ttl, grace time.Duration, given ...string) *runFlags {
 	f := &runFlags{ttl: ttl, grace: grace, given: func(flag string) bool { return slices.Contains(given, flag) }}
-	f.order = order.None
 	return f
 }
 

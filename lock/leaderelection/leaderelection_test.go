@@ -97,7 +97,7 @@ func TestALossEndsTheWorkARenewDeadlineAfterTheLastRenewal(t *testing.T) {
 			lost = time.Now()
 		}, nothing))
 		synctest.Wait()
-		faults.On(kvfault.Refresh, kvfault.Delete).DropRequests()
+		faults.On(kvfault.Refresh, kvfault.Delete, kvfault.HandOver).DropRequests()
 		began := time.Now()
 		taken := make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())

@@ -27,6 +27,10 @@ const (
 	bugNewNonce = "lost create retried under a new nonce"
 	// A watch shows what is there, and then hears of nothing any more.
 	bugDeafWatch = "watch that trusts in events that do not come"
+	// Each refresh is made twice.
+	bugUnasked = "request that the core has not asked for"
+	// A release counts as done, and the store is never asked.
+	bugSwallowed = "request that is answered and never made"
 )
 
 // plant returns the store as an engine with the bug would take it.
@@ -42,6 +46,10 @@ func plant(bug string, store kv.Store) (kv.Store, error) {
 		return mistake.NewNonce(store), nil
 	case bugDeafWatch:
 		return deafWatch{store}, nil
+	case bugUnasked:
+		return unasked{store}, nil
+	case bugSwallowed:
+		return swallowed{store}, nil
 	}
 	return nil, fmt.Errorf("unknown bug %q", bug)
 }
@@ -60,3 +68,16 @@ func (d deafWatch) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 		}
 	}
 }
+
+type unasked struct{ kv.Store }
+
+func (u unasked) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if got, err := u.Store.Refresh(ctx, name, rec); err != nil {
+		return got, err
+	}
+	return u.Store.Refresh(ctx, name, rec)
+}
+
+type swallowed struct{ kv.Store }
+
+func (swallowed) Delete(context.Context, string, kv.Record) error { return nil }

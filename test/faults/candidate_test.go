@@ -17,6 +17,8 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/internal/trace"
 	"github.com/electkv/election/kv"
 )
 
@@ -60,11 +62,12 @@ func (c *candidate) run(ctx context.Context) error {
 			return err
 		}
 	}
-	candidate, err := election.New(store, c.Name, &election.Options{ID: c.who, TTL: c.TTL, Logger: c.log})
+	candidate, err := election.New(store, c.Name, &election.Options{ID: c.who, TTL: c.TTL, NoHeir: c.NoHeir, Logger: c.log})
 	if err != nil {
 		return err
 	}
 	c.note(history.Event{Kind: history.Ready})
+	ctx = machine.WithTracer(ctx, trace.Tracer(c.note))
 	for err == nil {
 		err = candidate.Run(ctx, c.lead)
 	}
@@ -167,13 +170,18 @@ func (c *candidate) forget() {
 // A confessor is a store that sees to it that every extension is written down:
 // it comes of a refresh, and is there before the next one is sent.
 type confessor struct {
-	kv.Store
+	kv.Queue
 	c *candidate
 }
 
 func (s confessor) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	s.c.confess()
-	return s.Store.Refresh(ctx, name, rec)
+	return s.Queue.Refresh(ctx, name, rec)
+}
+
+// HandOver implements [kv.HandOver], as what it confesses for does.
+func (s confessor) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	return s.Queue.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)
 }
 
 // turn returns a timer for the end of the candidate's turn.

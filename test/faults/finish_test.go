@@ -12,6 +12,7 @@ import (
 
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/trace"
 )
 
 // finish lets all candidates leave, the leader last, and waits for them.
@@ -60,8 +61,9 @@ type judgement struct {
 
 // judge asks all rules, and holds their answers against what the row expects.
 func (s *stage) judge() judgement {
-	j := judgement{history: s.events()}
-	j.findings = append(oracle.Judge(j.history), s.calm())
+	j := judgement{history: s.traced()}
+	j.findings = append(oracle.Judge(j.history), oracle.Judge(j.history, trace.Followed)...)
+	j.findings = append(j.findings, s.calm())
 	for _, rule := range append(always(), s.row.must...) {
 		f := oracle.Judge(j.history, rule)[0]
 		if f.Verdict == oracle.Silent && !s.excused(f, s.row.silent) && !s.excused(f, s.row.red) {

@@ -7,12 +7,13 @@ import (
 	"sync"
 
 	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
 )
 
 // A freezer is a store that stops its process right before a request is sent,
 // or when its answer has come and nobody has seen it.
 type freezer struct {
-	kv.Store
+	*kvfault.Store
 
 	mu    sync.Mutex
 	op    string
@@ -57,4 +58,10 @@ func (f *freezer) Delete(ctx context.Context, name string, rec kv.Record) error 
 	f.stop("delete", false)
 	defer f.stop("delete", true)
 	return f.Store.Delete(ctx, name, rec)
+}
+
+func (f *freezer) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	f.stop("handover", false)
+	defer f.stop("handover", true)
+	return f.Store.HandOver(ctx, name, old, place, heir, note)
 }

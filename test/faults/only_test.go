@@ -100,6 +100,14 @@ func ownExpiry(c column) string {
 	return ""
 }
 
+// inOneStep is for rows about hand-overs that the store makes in one step.
+func inOneStep(c column) string {
+	if c.observed {
+		return "hand-overs take two steps where candidates judge"
+	}
+	return on("hand-overs take two steps there", kindEtcd, kindConsul, "etcd3", "consul3", kindRedis, kindSentinel)(c)
+}
+
 // byCandidates is for rows about records that only candidates end.
 func byCandidates(c column) string {
 	if !c.observed {

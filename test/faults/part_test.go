@@ -44,6 +44,7 @@ type part struct {
 	User, Password, Token string        // for the store, if it wants them
 	Quarantine, Backstop  time.Duration // of the adapter, if it has them
 	Bug                   string        // a planted one: see plant
+	NoHeir                bool          // nobody is heir: see election.Options
 	Quiet                 bool          // it proclaims nothing, so that nothing but its refreshes tells it of a loss
 	crowd                 int           // for the stage: so many candidates in each process; zero: one
 	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
@@ -245,7 +246,7 @@ func (p *process) spoil(words []string) error {
 }
 
 func opOf(name string) (kvfault.Op, error) {
-	for op := kvfault.Create; op <= kvfault.Watch; op++ {
+	for op := kvfault.Create; op <= kvfault.HandOver; op++ {
 		if op.String() == name {
 			return op, nil
 		}

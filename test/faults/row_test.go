@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/trace"
 )
 
 // A row is a fault, and what an election has to do about it.
@@ -71,15 +72,15 @@ func always() []oracle.Rule {
 	return []oracle.Rule{
 		oracle.OneLeader, oracle.DeadlineFromSend, oracle.TokensGrow, oracle.FenceHolds,
 		oracle.WorkWithinTerm, oracle.CallbacksPaired, oracle.ReleasedMeansStopped,
-		oracle.NothingLeft, oracle.RequestsBounded,
+		oracle.NothingLeft, oracle.RequestsBounded, trace.Followed,
 	}
 }
 
 // usual is how many requests a candidate may send within a TTL. Where nothing
-// answers, its watch and its claims, or its refreshes, are tried again at pauses
-// that double from a fiftieth to a third of the TTL, less up to a half: ten times
+// answers, its watches of two safes and its claims, or its refreshes, are tried again at
+// pauses that double from a fiftieth to a third of the TTL, less up to a half: ten times
 // each, at most. A leader proclaims four times, and may have to look then.
-const usual = 38
+const usual = 48
 
 // in returns the row as it is in a column.
 func (r row) in(c column) row {

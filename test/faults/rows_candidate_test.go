@@ -167,6 +167,16 @@ func candidateRows() []row {
 	}
 }
 
+// both has row.part change two things. The other may be nil.
+func both(one, other func(*part)) func(*part) {
+	return func(p *part) {
+		one(p)
+		if other != nil {
+			other(p)
+		}
+	}
+}
+
 // quietly says for row.part that nobody proclaims anything.
 func quietly(p *part) { p.Quiet = true }
 

@@ -48,9 +48,10 @@ type stage struct {
 
 	mu       sync.Mutex
 	history  history.History
-	seen     int           // how many events have been awaited
-	changed  chan struct{} // closed when an event comes
-	troubles []string      // what was wrong with the ends of processes
+	whole    []history.Event // with the traces of campaigns, which are many, and which nobody waits for
+	seen     int             // how many events have been awaited
+	changed  chan struct{}   // closed when an event comes
+	troubles []string        // what was wrong with the ends of processes
 }
 
 // newStage sets a stage, without candidates.
@@ -133,12 +134,25 @@ func (s *stage) note(e history.Event) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.whole = append(s.whole, e)
+	if e.Trace != nil {
+		return
+	}
 	s.history.Events = append(s.history.Events, e)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// events returns what has happened until now, sorted.
+// traced returns what has happened until now, with the traces of campaigns, sorted.
+func (s *stage) traced() history.History {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	h := history.History{About: s.history.About, Events: append([]history.Event(nil), s.whole...)}
+	h.Sort()
+	return h
+}
+
+// events returns what has happened until now, sorted, without the traces of campaigns.
 func (s *stage) events() history.History {
 	s.mu.Lock()
 	defer s.mu.Unlock()

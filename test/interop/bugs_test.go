@@ -169,14 +169,12 @@ func (v noRefresh) Refresh(_ context.Context, _ string, rec kv.Record) (kv.Recor
 // ignoresLine takes a place in line for the lead: it looks at its own key only.
 type ignoresLine struct{ kv.Queue }
 
-// Join implements [kv.Queue]: it does not wait in line.
-func (v ignoresLine) Join(context.Context, string, kv.Record) (kv.Record, error) {
-	return kv.Record{}, errors.ErrUnsupported
-}
+// Lines implements [kv.Queue]: it does not wait in line.
+func (v ignoresLine) Lines() bool { return false }
 
 // Create implements [kv.Store].
 func (v ignoresLine) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	return v.Queue.Join(ctx, name, rec)
+	return v.Join(ctx, name, rec)
 }
 
 // Refresh implements [kv.Store].

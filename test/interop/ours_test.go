@@ -93,7 +93,9 @@ func (p *process) lead(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		l := &leader{process: p, value: p.sign()}
-		candidate, err := election.New(confessor{store, l}, name, &election.Options{ID: p.Who, Value: l.value, TTL: p.TTL, Logger: p.log})
+		options := election.Options{ID: p.Who, Value: l.value, TTL: p.TTL, Logger: p.log}
+		options.NoHeir = p.Who == "new-1" // else the old ones would have a turn after a crash alone
+		candidate, err := election.New(confessor{store, l}, name, &options)
 		if err != nil {
 			return err
 		}
@@ -209,6 +211,20 @@ type confessor struct {
 func (s confessor) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	s.l.confess()
 	return s.Store.Refresh(ctx, name, rec)
+}
+
+// HandOver implements [kv.HandOver].
+func (s confessor) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	if whole, ok := s.Store.(kv.HandOver); ok {
+		return whole.HandOver(ctx, name, old, place, heir, note)
+	}
+	return kv.Record{}, errors.ErrUnsupported
+}
+
+// Lines implements [kv.Queue].
+func (s confessor) Lines() bool {
+	lines, ok := s.Store.(kv.Queue)
+	return ok && lines.Lines()
 }
 
 // Join implements [kv.Queue].

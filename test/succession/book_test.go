@@ -4,6 +4,7 @@ package succession_test
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -204,6 +205,20 @@ func (n *noted) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 		return kv.Record{}, err
 	}
 	got, err := store.Swap(ctx, name, old, next)
+	end(err)
+	return got, err
+}
+
+func (n *noted) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	whole, ok := n.leading.(kv.HandOver)
+	if !ok {
+		return kv.Record{}, errors.ErrUnsupported
+	}
+	_, end, err := n.begin(ctx, swap, name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	got, err := whole.HandOver(ctx, name, old, place, heir, note)
 	end(err)
 	return got, err
 }

@@ -33,6 +33,7 @@ type counted struct {
 	counts   func() tally    // since the server started
 	requests []string        // the sorts that clients send; nil if all are
 	writes   []string        // the sorts that change something
+	polls    []string        // the sorts that those who wait send now and then
 }
 
 // sent returns how many of the requests in a tally clients have sent.
@@ -114,6 +115,7 @@ func countedConsul(t testing.TB) counted {
 			return found
 		},
 		writes: []string{"PUT txn", "PUT session_create", "PUT session_destroy_"},
+		polls:  []string{"GET kv_"}, // of the watches that take turns on a client's connections
 	}
 }
 

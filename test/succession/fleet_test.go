@@ -63,10 +63,10 @@ func (f *fleet) enter(id string, o election.Options) *member {
 func (f *fleet) enterBy(l link, id string, o election.Options) *member {
 	f.t.Helper()
 	m := &member{fleet: f, id: id, link: l, stopped: make(chan struct{}), role: election.RoleOrdinary}
-	note := func(e history.Event) { m.note(e) }
+	observed := history.Observe(l.store, m.note)
 	o.ID, o.OnRole = id, m.becomes
 	var err error
-	m.candidate, err = election.New(f.book.open(id, l.store, watched{history.Observe(l.store, note), m}), f.name, &o)
+	m.candidate, err = election.New(f.book.open(id, observed, watched{observed, m}), f.name, &o)
 	require.NoError(f.t, err)
 	f.t.Cleanup(f.stop) // before the client is closed
 	ctx, stop := context.WithCancelCause(context.Background())

@@ -26,7 +26,8 @@ func (f *fleet) oneWrite(page, handOvers int) {
 	var writes []entry
 	require.Eventually(f.t, func() bool { // the heir may know before the leader has the answer
 		writes = f.book.since(page, func(e entry) bool {
-			return e.safe == leaders && (e.op == create || e.op == swap || e.op == remove)
+			refused := e.result == history.Held || e.result == history.Unsupported
+			return e.safe == leaders && (e.op == create || e.op == swap || e.op == remove) && !refused
 		})
 		return !slices.ContainsFunc(writes, func(e entry) bool { return e.result == "" })
 	}, patience, 10*time.Millisecond)

@@ -60,8 +60,8 @@ func (m *member) lead(ctx context.Context, term *election.Term) error {
 		return nil // it came too late to begin
 	}
 	clock, until, cause := boottime.NewConverter(), term.Until(), ""
-	m.works(term)
 	m.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: clock.Convert(until)})
+	m.works(term) // by now the history has the term
 	m.note(history.Event{Kind: history.Started, Token: term.Token()})
 	defer func() {
 		m.note(history.Event{Kind: history.Ended, Token: term.Token(), Text: cause})
@@ -126,6 +126,15 @@ func (w watched) Swap(ctx context.Context, name string, old, next kv.Record) (kv
 		w.gives(old)
 	}
 	return w.Store.Swap(ctx, name, old, next)
+}
+
+func (w watched) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	w.gives(old)
+	whole, ok := w.Store.(kv.HandOver)
+	if !ok {
+		return kv.Record{}, errors.ErrUnsupported
+	}
+	return whole.HandOver(ctx, name, old, place, heir, note)
 }
 
 func (w watched) Delete(ctx context.Context, name string, rec kv.Record) error {

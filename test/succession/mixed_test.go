@@ -16,7 +16,7 @@ func TestCandidatesWithAndWithoutASuccessionExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, k kind) {
 		f := newFleet(t, k.setUp(t))
-		plain := election.Options{TTL: short}
+		plain := election.Options{TTL: short, NoHeir: true}
 		heeding := election.Options{TTL: short, Succession: election.FirstCome}
 		bound := life(t, f.eye, short) + hesitation + slack
 

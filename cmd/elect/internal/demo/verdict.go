@@ -13,11 +13,10 @@ import (
 	"github.com/electkv/election/internal/oracle"
 )
 
-// OnlyHeirs is the rule that nobody leads who was not heir before, the first leader
-// included.
+// OnlyHeirs is the rule that nobody succeeds a leader who was not heir before.
 func OnlyHeirs(e oracle.Evidence) oracle.Finding {
 	f := finding("only the heir is elected")
-	for _, t := range e.Terms {
+	for _, t := range e.Terms[min(1, len(e.Terms)):] {
 		last := ""
 		for _, became := range e.Of(t.Who, history.Became) {
 			if became.At <= t.Begin && became.Value != string(election.RoleLeader) {
@@ -31,7 +30,7 @@ func OnlyHeirs(e oracle.Evidence) oracle.Finding {
 	if len(e.Terms) < 2 {
 		return silent(f, "nobody succeeded anybody")
 	}
-	return kept(f, len(e.Terms), "%d terms, each of who was next", len(e.Terms))
+	return kept(f, len(e.Terms)-1, "%d successors, each of whom was next", len(e.Terms)-1)
 }
 
 // NeverEmpty returns the rule that the safe is never seen empty when a leader gives

@@ -55,6 +55,7 @@ func handedOver() record {
 
 func TestOnlyHeirsAreToBeElected(t *testing.T) {
 	require.Equal(t, oracle.Kept, handedOver().judge(demo.OnlyHeirs).Verdict)
+	require.Equal(t, oracle.Kept, handedOver().is(0.15, "a", "candidate").judge(demo.OnlyHeirs).Verdict, "nobody was there before the first")
 	require.Equal(t, oracle.Silent, record{}.stands(0, "a").is(0.1, "a", "heir").leads(1, 2, "a", 1).judge(demo.OnlyHeirs).Verdict)
 
 	found := handedOver().stands(1, "c").leads(9.1, 10, "c", 3).judge(demo.OnlyHeirs)

@@ -13,7 +13,8 @@ import (
 // A Name names an order of succession. It is a flag's value.
 type Name string
 
-// The orders. None is no succession: whoever comes first when the safe is vacant.
+// The orders. None is no heir: whoever comes first when the safe is vacant. The zero Name
+// is what the library does by default.
 const (
 	None  Name = "none"
 	First Name = "first"
@@ -27,7 +28,7 @@ func Names() []string {
 	return []string{string(None), string(First), string(Rank), string(Ring), string(Line)}
 }
 
-// Succession returns the order, nil for None.
+// Succession returns the order, nil for None and the default.
 func (n *Name) Succession() election.Succession {
 	switch *n {
 	case First:

@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
-// A summons makes one candidate the heir. The leader puts a call into the heir's
+// A nomination makes one candidate the heir. The leader puts a call into the heir's
 // safe, in the place of whoever is there; only the candidate that is called
 // displaces that, and while the leader leads nobody displaces the called one.
-type summons struct {
+type nomination struct {
 	*Candidate // as it stands for the heir's safe
 
 	id      string    // who is called
@@ -23,13 +24,13 @@ type summons struct {
 	began   time.Time
 }
 
-func newSummons(t *Term, id string) *summons {
-	under := reignOf(t.Record())
-	n := note{Under: &under, Calls: id}
-	return &summons{
-		Candidate: t.c.seat(heirSafe(t.c.name), heirship),
+func newNomination(t *Term, id string) *nomination {
+	under := machine.LeaderOf(t.Record())
+	n := machine.Note{Under: &under, Calls: id}
+	return &nomination{
+		Candidate: t.c.beside(heirSafe(t.c.name), "heir"),
 		id:        id,
-		call:      kv.Record{Signature: newSignature(t.c.opts.ID), TTL: t.c.opts.TTL, Note: n.text()},
+		call:      kv.Record{Signature: newSignature(t.c.opts.ID), TTL: t.c.opts.TTL, Note: n.Text()},
 		token:     t.token,
 		began:     time.Now(),
 	}
@@ -38,7 +39,7 @@ func newSummons(t *Term, id string) *summons {
 // run calls until the one who is called is the heir, or ctx ends. What it has asked of
 // the store by then it gives until settling ends to be answered: a call that arrives
 // when nobody waits for it keeps the heir's safe from everybody.
-func (s *summons) run(ctx, settling context.Context) error {
+func (s *nomination) run(ctx, settling context.Context) error {
 	latest, stop := s.sightings(ctx)
 	defer stop()
 	retry := s.pace.backoff()
@@ -71,8 +72,8 @@ func (s *summons) run(ctx, settling context.Context) error {
 
 // put puts the call in the place of what was seen. If that is not there any more, a
 // watch tells what is.
-func (s *summons) put(ctx context.Context, seen sighting) error {
-	attempt, cancel := context.WithTimeout(ctx, s.pace.attempt)
+func (s *nomination) put(ctx context.Context, seen sighting) error {
+	attempt, cancel := context.WithTimeout(ctx, s.pace.Attempt)
 	defer cancel()
 	err := seen.err
 	switch {
@@ -95,9 +96,9 @@ func (s *summons) put(ctx context.Context, seen sighting) error {
 
 // answered reports whether a record in the heir's safe is the answer of the one who
 // is called: that it was heir before says nothing of whether it is alive.
-func (s *summons) answered(rec kv.Record) bool {
-	n := noteOf(rec)
-	if rec.Foreign || idOf(rec.Signature) != s.id || n.Calls != "" || n.Called != s.token {
+func (s *nomination) answered(rec kv.Record) bool {
+	n := machine.NoteOf(rec)
+	if rec.Foreign || machine.IDOf(rec.Signature) != s.id || n.Calls != "" || n.Called != s.token {
 		return false
 	}
 	s.answer = rec
@@ -107,7 +108,7 @@ func (s *summons) answered(rec kv.Record) bool {
 // recall ends a call that was not answered in time. It reports whether it was after
 // all; else nobody is preferred any longer. Late is when whoever wanted it does not
 // wait for an answer any more.
-func (s *summons) recall(ctx context.Context, late bool) (answered bool) {
+func (s *nomination) recall(ctx context.Context, late bool) (answered bool) {
 	err := s.retry(ctx, func(ctx context.Context) error {
 		rec, err := s.store.Get(ctx, s.name)
 		switch {
@@ -132,10 +133,10 @@ func (s *summons) recall(ctx context.Context, late bool) (answered bool) {
 }
 
 // unanswered returns why there is no heir as called.
-func (s *summons) unanswered() error {
+func (s *nomination) unanswered() error {
 	if s.trouble != nil {
 		return fmt.Errorf("%w: %w", ErrNoHeir, s.trouble)
 	}
 	after := time.Since(s.began).Round(time.Millisecond)
-	return fmt.Errorf("%w: %q did not answer for %v (does it stand, with a succession?)", ErrNoHeir, s.id, after)
+	return fmt.Errorf("%w: %q did not answer for %v (does it stand?)", ErrNoHeir, s.id, after)
 }

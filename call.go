@@ -1,0 +1,130 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/kv"
+)
+
+// send makes a request, which is answered once.
+func (c *campaign) send(k machine.Key, r machine.Request) {
+	ctx, cancel := context.WithTimeout(c.ctx, r.Within)
+	c.calls[k] = call{r.ID, cancel}
+	c.start(func() {
+		defer cancel()
+		a := machine.Answer{ID: r.ID, Key: k, Sent: c.clock()}
+		var err error
+		a.Record, a.Leads, err = c.carry(ctx, r)
+		a.Verdict = verdictOf(r.Op, err)
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if r.Op != machine.Get || !errors.Is(ctx.Err(), context.Canceled) { // else a watch has shown it sooner
+			c.hear(k, r.Op, a.Verdict, err)
+		}
+		c.step(&machine.Event{Kind: machine.Answered, Answer: a})
+	})
+}
+
+// hurry bounds the request that is on its way.
+func (c *campaign) hurry(k machine.Key, r machine.Request) {
+	on := c.calls[k]
+	if on.id != r.ID {
+		return
+	}
+	if r.Within <= 0 {
+		on.cancel()
+		return
+	}
+	time.AfterFunc(r.Within, on.cancel)
+}
+
+// carry has a request carried out. Leads is of a Stay.
+func (c *campaign) carry(ctx context.Context, r machine.Request) (rec kv.Record, leads bool, err error) {
+	name := c.nameOf(r.Key)
+	switch r.Op {
+	case machine.NoOp:
+	case machine.Ask:
+		err = c.healthy(ctx)
+	case machine.Create:
+		rec, err = c.store.Create(ctx, name, r.New)
+	case machine.Refresh:
+		rec, err = c.store.Refresh(ctx, name, r.Old)
+	case machine.Displace, machine.Publish:
+		rec, err = c.store.Swap(ctx, name, r.Old, r.New)
+	case machine.HandOver:
+		rec, err = c.handOver(ctx, r)
+	case machine.Delete:
+		err = c.store.Delete(ctx, name, r.Old)
+	case machine.Get, machine.GetHeir:
+		rec, err = c.store.Get(ctx, name)
+	case machine.Join:
+		rec, err = c.store.(kv.Queue).Join(ctx, name, r.New) // the config says that there are lines
+	case machine.Stay:
+		rec, leads, err = c.store.(kv.Queue).Stay(ctx, name, r.Old)
+	}
+	return rec, leads, err
+}
+
+// handOver puts the heir's signature into the leader's safe in the place of the term's
+// own, if the heir's safe still holds the heir's record.
+func (c *campaign) handOver(ctx context.Context, r machine.Request) (kv.Record, error) {
+	if whole, ok := c.store.(kv.HandOver); ok {
+		rec, err := whole.HandOver(ctx, c.nameOf(machine.Lead), r.Old, c.nameOf(machine.Place), r.Heir, r.New.Note)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return rec, err
+		}
+	}
+	heir, err := c.store.Get(ctx, c.nameOf(machine.Place))
+	switch {
+	case errors.Is(err, kv.ErrVacant), err == nil && heir != r.Heir:
+		return kv.Record{}, fmt.Errorf("the heir's safe does not hold %q any more: %w", machine.IDOf(r.Heir.Signature), kv.ErrStale)
+	case err != nil:
+		return kv.Record{}, fmt.Errorf("cannot see the heir: %w", err)
+	}
+	return c.store.Swap(ctx, c.nameOf(machine.Lead), r.Old, r.New)
+}
+
+// nameOf returns the name of a safe.
+func (c *campaign) nameOf(k machine.Key) string {
+	if k == machine.Place {
+		return heirSafe(c.name)
+	}
+	return c.name
+}
+
+// verdictOf returns what an error says of a request: its verdict, if it is one that the
+// contract has for the operation. After any other the write may have been carried out, now
+// or later.
+func verdictOf(op machine.Op, err error) machine.Verdict {
+	if err == nil {
+		return machine.OK
+	}
+	for of, v := range contract(op) {
+		if errors.Is(err, of) {
+			return v
+		}
+	}
+	return machine.Unclear
+}
+
+// contract returns the errors of an operation that say what became of it.
+func contract(op machine.Op) map[error]machine.Verdict {
+	switch op {
+	case machine.Create:
+		return map[error]machine.Verdict{kv.ErrHeld: machine.Held, kv.ErrInvalid: machine.Invalid}
+	case machine.Displace, machine.Publish, machine.HandOver:
+		return map[error]machine.Verdict{kv.ErrStale: machine.Stale, kv.ErrInvalid: machine.Invalid}
+	case machine.Refresh, machine.Delete, machine.Stay:
+		return map[error]machine.Verdict{kv.ErrStale: machine.Stale}
+	case machine.Get, machine.GetHeir:
+		return map[error]machine.Verdict{kv.ErrVacant: machine.Vacant}
+	case machine.Join:
+		return map[error]machine.Verdict{kv.ErrInvalid: machine.Invalid}
+	case machine.NoOp, machine.Ask:
+	}
+	return nil
+}

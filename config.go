@@ -1,0 +1,48 @@
+package election
+
+import (
+	"math"
+	"time"
+
+	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/kv"
+)
+
+// config returns what does not change in a campaign.
+func (c *Candidate) config(s entry) *machine.Config {
+	cfg := &machine.Config{
+		ID: c.opts.ID, Nonce: nonce(), Value: c.opts.Value, Rank: c.opts.Rank, Heirs: c.opts.Heirs,
+		Seed:   uint64(c.pace.jitter(math.MaxInt64)), //nolint:gosec // never negative
+		NoHeir: c.noHeir(s),
+		Health: c.opts.Health != nil,
+		Lines:  keepsLines(c.store),
+		Timing: c.pace.Timing,
+
+		Stability: c.opts.Stability,
+		MaxTerm:   c.opts.MaxTerm,
+	}
+	if order := c.opts.Succession; order != nil && !order.isFirstCome() {
+		cfg.Order = func(leader, a, b machine.Contender) bool {
+			return order(Contender(leader), Contender(a), Contender(b))
+		}
+	}
+	cfg.Fading = c.fading()
+	return cfg
+}
+
+// noHeir reports whether nobody is to be heir.
+func (c *Candidate) noHeir(s entry) bool {
+	return c.opts.NoHeir || s.once && c.opts.Succession == nil
+}
+
+// keepsLines reports whether candidates wait in line before the store's safes.
+func keepsLines(store kv.Store) bool {
+	q, ok := store.(kv.Queue)
+	return ok && q.Lines()
+}
+
+// fading returns for how long a record may outlive its owner's last refresh.
+func (c *Candidate) fading() time.Duration {
+	life, _ := c.store.Lifetime(c.opts.TTL) // for which New has asked
+	return life.Max
+}
