@@ -82,7 +82,7 @@ check/deploy: ## the manifests of Kubernetes and, where systemd-analyze is, the 
 test: ## all tests with the race detector, on real servers, which are fetched first
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
 	echo "go test -race -count=1 ./... (but $(PURE))" && \
-	$(GO) run ./test/tally -race -count=1 -timeout=15m -p=$(AT_ONCE) $$($(GO) list ./... | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
+	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) $$($(GO) list ./... | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
 	echo "go test -count=1 $(PURE)" && $(GO) run ./test/tally -count=1 -timeout=15m $(PURE) || failed=1; \
 	echo "go test -count=1 -run=SQLite ./backends/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./backends/sql || failed=1; \
 	echo "go test -race -count=1 ./... (test/interop)" && \
