@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,10 +74,20 @@ func isID(s string) bool {
 	return len(s) == 26
 }
 
+// enoughLooks is how often no head has to be found where there is none. A folder without
+// one is damaged, and whoever writes to it finds out by a rename(2) that fails.
+const enoughLooks = 4
+
 // read returns what is in the folder. A folder that is not there is an error for
 // which errors.Is reports fs.ErrNotExist.
+//
+// A listing is no snapshot: getdents(2) returns early if a signal is pending, as often is
+// in a program in Go, and what is renamed before the rest is listed may be missed. So a
+// head counts that is listed, a page if it can be opened, and what is missing is looked
+// for again.
 func (f folder) read() (sheet, error) {
-	for {
+	var before uint64 // the head whose page was missing
+	for looks := 1; ; looks++ {
 		info, err := os.Lstat(f.path)
 		if err != nil {
 			return sheet{}, err
@@ -86,52 +95,57 @@ func (f folder) read() (sheet, error) {
 		if !info.IsDir() {
 			return sheet{}.withOdd(f.path, info.Mode().Type())
 		}
-		// A snapshot: a folder has few files, so one getdents(2) returns them
-		// all, during which the kernel lets nobody change the folder.
 		files, err := os.ReadDir(f.path)
 		if err != nil {
 			return sheet{}, err
 		}
-		found, err := f.sort(files)
+		found := sort(files)
+		if found.number == 0 && looks < enoughLooks {
+			continue
+		}
+		found, err = f.open(found)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return found, err
 		}
-		// The page went with its head in the meantime.
+		if found.number == before {
+			return found, nil // its page was removed by hand
+		}
+		before = found.number // or with its head, since another took its place
 	}
 }
 
-// sort makes a sheet of the files in the folder.
-func (f folder) sort(files []fs.DirEntry) (sheet, error) {
-	var found sheet
-	modes := make(map[string]fs.FileMode) // of what may be a page
-	var sightings []string
+// sort makes a sheet of the files in a folder, without the page's text.
+func sort(files []fs.DirEntry) (found sheet) {
+	var known int
 	for _, file := range files {
-		number, page, ok := parseHead(file.Name())
-		if ok && number > found.number {
+		number, page, isHead := parseHead(file.Name())
+		switch {
+		case isHead && number > found.number:
 			found.number, found.page = number, page
-		}
-		if isID(file.Name()) {
-			modes[file.Name()] = file.Type()
-		}
-		if isSighting(file.Name()) {
-			sightings = append(sightings, file.Name())
+		case isID(file.Name()), isSighting(file.Name()):
+			found.strays = append(found.strays, file.Name())
+			known++
 		}
 	}
-	if found.number == 0 && len(files) > len(modes)+len(sightings) {
-		found.odd = true
+	found.odd = found.number == 0 && len(files) > known
+	found.strays = slices.DeleteFunc(found.strays, func(name string) bool { return name == found.page })
+	return found
+}
+
+// open returns the sheet with the text of its page, if it has one.
+func (f folder) open(found sheet) (sheet, error) {
+	if found.page == "" {
 		return found, nil
 	}
-	mode, ok := modes[found.page]
-	delete(modes, found.page)
-	found.strays = append(slices.Collect(maps.Keys(modes)), sightings...)
-	if !ok { // a vacant safe, or its page was removed by hand
-		return found, nil
+	path := filepath.Join(f.path, found.page)
+	info, err := os.Lstat(path)
+	if err != nil {
+		return found, err
 	}
-	if !mode.IsRegular() {
-		return found.withOdd("", mode)
+	if !info.Mode().IsRegular() {
+		return found.withOdd("", info.Mode().Type())
 	}
-	text, err := readSome(filepath.Join(f.path, found.page))
-	found.text = text
+	found.text, err = readSome(path)
 	return found, err
 }
 

@@ -52,14 +52,31 @@ const (
 func (c state) next() uint64 { return c.found.number + 1 }
 
 // look returns the state of the safe f.
+//
+// A process that hands over its only record gives up its life. Whoever had read the old
+// page by then would find nobody behind it, and take the safe for vacant. So a record
+// without a life is gone only if the head is still the same afterwards.
 func (s *Store) look(f folder) (state, error) {
-	found, err := f.read()
-	if errors.Is(err, fs.ErrNotExist) {
-		return state{}, nil // a new name, or somebody has removed all there was
+	for {
+		found, err := f.read()
+		if errors.Is(err, fs.ErrNotExist) {
+			return state{}, nil // a new name, or somebody has removed all there was
+		}
+		if err != nil {
+			return state{}, err
+		}
+		c, err := s.lookAt(f, found)
+		if err != nil || c.held || len(found.text) == 0 {
+			return c, err
+		}
+		if now, err := f.read(); err == nil && now.number == found.number {
+			return c, nil
+		}
 	}
-	if err != nil {
-		return state{}, err
-	}
+}
+
+// lookAt returns the state of the safe f, whose folder has just been read.
+func (s *Store) lookAt(f folder, found sheet) (state, error) {
 	outcast := state{found: found, rec: foreign(found), held: true}
 	if found.odd {
 		return outcast, nil
