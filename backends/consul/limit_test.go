@@ -52,6 +52,7 @@ func dialFrom(t testing.TB, host *net.TCPAddr, addr string, mend func(*http.Tran
 
 // A crowd is many candidates in one process.
 type crowd struct {
+	t         testing.TB
 	elections int
 	led, lost atomic.Int64
 	stopping  atomic.Bool
@@ -62,7 +63,7 @@ type crowd struct {
 // and waits until each has a leader.
 func gather(t *testing.T, client *api.Client, elections int, ttl time.Duration) *crowd {
 	t.Helper()
-	c := &crowd{elections: elections}
+	c := &crowd{t: t, elections: elections}
 	ctx, cancel := context.WithCancel(context.Background())
 	var candidates sync.WaitGroup
 	c.stop = sync.OnceFunc(func() {
@@ -88,6 +89,7 @@ func (c *crowd) lead(ctx context.Context, _ *election.Term) error {
 	<-ctx.Done()
 	if !c.stopping.Load() {
 		c.lost.Add(1)
+		c.t.Logf("a term ended: %v", context.Cause(ctx))
 	}
 	return nil
 }
