@@ -215,6 +215,8 @@ func withHeir(t testing.TB, c counted, n int) []handover {
 		first.link.heal()
 		f.isHeir(patience)
 		f.quiet()
+	} else {
+		f.leave(first) // it asks now and then, whoever hands over
 	}
 	resign, _ := f.hands(term, nil, "resigns", func() { require.NoError(t, term.Resign(t.Context())) })
 	f.leave(f.present()...)
