@@ -3,6 +3,7 @@ package consulkv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"sync"
@@ -43,6 +44,9 @@ const (
 	// and its connection goes to whoever needs one: a query that is cancelled closes its
 	// connection, and another process may take what the agent has room for.
 	trial = 500 * time.Millisecond
+
+	// refusals is how often a request is refused before it fails.
+	refusals = 8
 
 	// pollEvery is how often a key without a blocking query is read, give or take
 	// a quarter. All of a client together read once each pollSpace at most,
@@ -95,8 +99,22 @@ func (c *connections) room() int {
 	return requests
 }
 
-// request makes one request that is no watch's, as soon as there is room.
+// request makes one request that is no watch's, as soon as there is room. One that the
+// agent had no connection for has had no effect, so it is made again: another request has
+// ended meanwhile, and its connection is open.
 func (c *connections) request(ctx context.Context, do func(context.Context) error) error {
+	for tries := 1; ; tries++ {
+		err := c.requestOnce(ctx, do)
+		if !errors.Is(err, errLimited) || tries == refusals {
+			return err
+		}
+		if ended := sleep(ctx, refusalPause()); ended != nil {
+			return fmt.Errorf("%w: %w", ended, err)
+		}
+	}
+}
+
+func (c *connections) requestOnce(ctx context.Context, do func(context.Context) error) error {
 	if err := c.requests.enter(ctx); err != nil {
 		return err
 	}
@@ -143,6 +161,12 @@ func (c *connections) untilRead(now time.Time) time.Duration {
 		c.reads.due = most
 	}
 	return c.reads.turn(now, burst, space)
+}
+
+// refusalPause returns how long a request that was refused waits.
+func refusalPause() time.Duration {
+	const pause = 50 * time.Millisecond
+	return pause/2 + rand.N(pause)
 }
 
 // pollPause returns how long it is from one short poll of a key to the next.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -162,6 +164,47 @@ func TestARefusedRequestEndsAllBlockingQueries(t *testing.T) {
 			}
 		})
 	}
+}
+
+// It had no effect. After any other error there may be one.
+func TestARequestThatWasRefusedAConnectionIsMadeAgain(t *testing.T) {
+	cut := &url.Error{Op: "Put", URL: "http://h", Err: io.EOF}
+	for what, c := range map[string]struct {
+		answers []error
+		tries   int
+		want    error
+	}{
+		"refused twice":         {answers: []error{errUnasked, api.StatusError{Code: http.StatusTooManyRequests}}, tries: 3},
+		"refused again":         {answers: slices.Repeat([]error{errUnasked}, 100), tries: refusals, want: errLimited},
+		"cut":                   {answers: []error{cut}, tries: 1, want: io.EOF},
+		"refused and then cut":  {answers: []error{errUnasked, cut}, tries: 2, want: io.EOF},
+		"an error of the agent": {answers: []error{api.StatusError{Code: 500}}, tries: 1, want: api.StatusError{Code: 500}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			conns, tries := quiet(), 0
+			begin := time.Now()
+			err := conns.request(t.Context(), func(context.Context) error {
+				tries++
+				if tries > len(c.answers) {
+					return nil
+				}
+				return c.answers[tries-1]
+			})
+			require.ErrorIs(t, err, c.want, what)
+			require.Equal(t, c.tries, tries, what)
+			require.Less(t, time.Since(begin), time.Second, what)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		conns := quiet()
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		err := conns.request(ctx, func(context.Context) error { return errUnasked })
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, errLimited)
+		require.Equal(t, 10*time.Millisecond, time.Since(begin))
+	})
 }
 
 // Its connection would be closed, and the room for it be somebody else's.

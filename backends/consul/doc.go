@@ -207,7 +207,9 @@
 // its transport has a bound (MaxConnsPerHost), all blocking queries of the client end
 // to make room; they come back one by one, every 2 s. For 5 s there are 4 requests at
 // a time, which the connections carry that the transport has kept open (GOMAXPROCS + 1
-// by default, MaxIdleConnsPerHost), and 4 reads a second for watches. So leaders keep
-// their terms while another process takes all other connections of the address. The
-// error, which the engine logs, begins with "rate limited".
+// by default, MaxIdleConnsPerHost), and 4 reads a second for watches. A request that was
+// refused had no effect: it is made again for about half a second. So leaders keep their
+// terms while another process takes all other connections of the address, as long as the
+// agent answers what they need over those few. The error, which the engine logs, begins with
+// "rate limited".
 package consulkv

@@ -143,35 +143,39 @@ func hog(t testing.TB, host *net.TCPAddr, addr string) (taken func() int, letGo 
 	return func() int { return int(count.Load()) }, letGo
 }
 
+// A hundred leaders and their heirs make some eighty requests a second over the three
+// connections that the client keeps open. On a machine that is too busy for that there are
+// fewer of them in the next try.
 func TestTermsSurviveAnotherProcessThatTakesAllConnectionsOfTheirAddress(t *testing.T) {
 	t.Parallel()
-	for range 3 {
-		if lost, undisturbed := termsLostBesideAHog(t); undisturbed {
-			require.Zero(t, lost, "terms lost")
+	for _, elections := range []int{100, 40, 15} {
+		const enough = 30 * time.Millisecond // for eighty answers a second over three connections
+		lost, slowest := termsLostBesideAHog(t, elections)
+		t.Logf("%d of %d terms lost; the slowest answer took %v", lost, elections, slowest)
+		if lost == 0 {
 			return
 		}
+		require.Greater(t, slowest, enough, "terms were lost though the agent answered in time")
 	}
-	require.FailNow(t, "this machine is too busy: the agent took seconds to answer, three times")
+	require.Fail(t, "terms were lost")
 }
 
-// termsLostBesideAHog returns how many of a hundred terms were lost while another process
-// took all connections, and whether the agent answered in time all the while. When a
-// request runs out of time, its connection is closed, and the other process takes what
-// would replace it.
-func termsLostBesideAHog(t *testing.T) (lost int64, undisturbed bool) {
+// termsLostBesideAHog returns how many terms were lost while another process took all
+// connections, and the slowest answer of the agent meanwhile. When a request runs out of
+// time, its connection is closed, and the other process takes what would replace it.
+func termsLostBesideAHog(t *testing.T, elections int) (lost int64, slowest time.Duration) {
 	const ttl = 15 * time.Second // the default
 	server := startLimited(t, defaultLimit)
 	host := nextHost()
-	c := gather(t, dialFrom(t, host, server.Addr(), nil), 100, ttl)
+	c := gather(t, dialFrom(t, host, server.Addr(), nil), elections, ttl)
 	defer c.stop()
-	slowest := probe(t, dialFrom(t, nextHost(), server.Addr(), nil))
+	most := probe(t, dialFrom(t, nextHost(), server.Addr(), nil))
 	time.Sleep(ttl)
 	taken, letGo := hog(t, host, server.Addr())
 	require.Eventually(t, func() bool { return taken() > defaultLimit*3/4 }, time.Minute, 10*time.Millisecond)
 	time.Sleep(2 * ttl)
 	letGo()
-	t.Logf("%d terms lost; the slowest answer took %v", c.lost.Load(), slowest())
-	return c.lost.Load(), slowest() < ttl/20
+	return c.lost.Load(), most()
 }
 
 // probe asks an agent something again and again, until the test ends, and tells how long
@@ -387,7 +391,7 @@ func TestARealAgentsRefusalIsToldInWords(t *testing.T) {
 	taken, letGo := hog(t, host, server.Addr())
 	require.Eventually(t, func() bool { return taken() >= limit }, time.Minute, 10*time.Millisecond)
 	told := 0
-	for range 300 {
+	for range 50 {
 		_, err := s.Get(within(t, 10*time.Second), "k")
 		if errors.Is(err, kv.ErrVacant) {
 			continue // the hog has left one for a moment
