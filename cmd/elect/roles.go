@@ -35,7 +35,7 @@ func role(args []string) (perform func() error, ok bool) {
 	}
 	switch args[0] {
 	case guard.Role:
-		return func() error { return guard.Main(args[1:]) }, true
+		return func() error { return guard.Main(args[1:], release) }, true
 	case candidateRole:
 		return func() error { return candidate(args[1:]) }, true
 	}

@@ -32,6 +32,13 @@ group.) Then elect campaigns again, unless --once is given.
 When COMMAND ends by itself, elect stops what it left behind, frees the lease and
 exits with its status.
 
+If elect is killed, its guard process stops COMMAND and all its descendants, and frees
+the lease when the last of them is gone: the next leader need not wait for the TTL.
+(Linux; with the stores that are servers or databases, and with directories.) The TTL
+keeps the others out as before if SIGKILL was needed to stop them, if --on-lost fails, if
+the guard or the host dies as well, and with --linger: choose that if what COMMAND has
+sent to others may take effect when it is dead.
+
 What a daemon starts for COMMAND (docker run, systemd-run, at, a job in a cluster)
 does not come of COMMAND, and runs on when COMMAND is dead. --on-lost names a shell
 command that stops it. It runs when COMMAND is stopped, is killed or fails, not when
@@ -118,6 +125,7 @@ type runFlags struct {
 	once       bool
 	onLost     string
 	passStore  bool
+	linger     bool
 	tick       tickFlags
 
 	given func(flag string) bool // whether the user said it
@@ -148,6 +156,7 @@ func newRun(s *settings) *cobra.Command {
 	said(flags, "ttl", usualTTLText+" and --grace")
 	said(flags, "grace", "a third of the TTL, at most 5s")
 	said(flags, "wait", "as long as it takes; with --try, 0")
+	flags.BoolVar(&f.linger, "linger", false, "if elect is killed, keep others out for the rest of the TTL")
 	flags.BoolVar(&f.once, "once", false, "exit at the end of a term instead of campaigning again")
 	f.add(cmd)
 	f.tick.add(cmd)
@@ -212,12 +221,19 @@ func (f *runFlags) run(name string, command []string) error {
 	if f.id == "" {
 		f.id = defaultID()
 	}
-	address, err := f.address(storeurl.Default)
+	url, err := f.url(storeurl.Default)
+	if err != nil {
+		return err
+	}
+	address, err := storeurl.Parse(url, os.Getenv)
 	if err != nil {
 		return err
 	}
 	f.warn(address, log)
 	r := newRunner(f, name, log)
+	if r.bequests, err = f.bequeaths(address, url); err != nil {
+		return err
+	}
 	f.tick.set(r)
 	stop := r.listen()
 	defer stop()

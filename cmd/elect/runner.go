@@ -47,7 +47,8 @@ type runner struct {
 	store     *storeurl.Store
 	parent    *guard.Parent
 	spec      guard.Spec
-	former    string // where the default store was before
+	former    string   // where the default store was before
+	bequests  *bequest // what a guard needs beside the record; nil if it is not to release it
 	log       *slog.Logger
 
 	ctx    context.Context // ends with an exit, or errDone, as its cause
@@ -130,6 +131,7 @@ func (r *runner) lead(_ context.Context, term *election.Term) error {
 	spec.Env = r.environ(term)
 	spec.Until = w.clock.Convert(w.until)
 	spec.Foreground = guard.HasTerminal()
+	spec.Release = r.bequests.of(r.name, term.Record())
 	g, err := r.start(spec)
 	if err != nil {
 		r.finish(exit{statusFailure, err})

@@ -89,7 +89,7 @@ func (p *Parent) Start(spec Spec, holds ...*os.File) (*Guard, error) {
 	}
 	g.doom = time.AfterFunc(spec.Until-boottime.Now()+g.limit, g.kill)
 	g.tell(func(o *order) {
-		o.Start = &charge{Grace: spec.Grace, Until: spec.Until, Foreground: spec.Foreground, Holds: len(holds)}
+		o.Start = &charge{Grace: spec.Grace, Until: spec.Until, Foreground: spec.Foreground, Holds: len(holds), Release: spec.Release}
 	})
 	go g.follow(reportsR)
 	return g, nil

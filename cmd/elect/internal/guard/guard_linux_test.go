@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv("GUARD_TEST_DEAF") != "" {
 		play = hearNothing
 	}
-	if err := play(os.Args[2:]); err != nil {
+	if err := play(os.Args[2:], func(json.RawMessage) {}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 
 // hearNothing is what a guard does that starts the command and is frozen for good,
 // as by a debugger or a disk: SIGCONT does not help.
-func hearNothing(args []string) error {
+func hearNothing(args []string, _ func(json.RawMessage)) error {
 	runtime.LockOSThread()
 	outlive()
 	w := &warden{path: args[1], args: args[2:]}

@@ -3,6 +3,7 @@
 package guard
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"syscall"
@@ -32,6 +33,10 @@ type Spec struct {
 	Patience   time.Duration // after the grace, with a guard that does not do its duty
 	Foreground bool          // give the command the terminal at standard input
 	OnLost     string        // for a shell, when the command is stopped or fails; or nothing
+
+	// Release is what the guard's release function gets if this process dies; nothing
+	// leaves the lease to its TTL.
+	Release json.RawMessage
 }
 
 // A charge is what a guard has to know before it starts the command.
@@ -40,6 +45,8 @@ type charge struct {
 	Until      time.Duration `json:"until"`
 	Foreground bool          `json:"foreground"`
 	Holds      int           `json:"holds"` // open files to keep from the command
+
+	Release json.RawMessage `json:"release,omitempty"`
 }
 
 // An order is what elect tells the guard, one a line. All are short: what is

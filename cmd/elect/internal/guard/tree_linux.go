@@ -9,6 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// wholeTree says that the end of all children of a guard is that of all descendants of
+// the command.
+const wholeTree = true
+
 // adopt makes this process the parent of its orphaned descendants. It must be able
 // to find them.
 func adopt() error {

@@ -40,13 +40,15 @@ type warden struct {
 	termed time.Duration // when SIGTERM was sent, or 0
 	clean  cleanup
 
-	expired bool // SIGTERM was sent because trust had run out
+	expired  bool // SIGTERM was sent because trust had run out
+	killed   bool // SIGKILL was sent
+	orphaned bool // elect is dead
 }
 
 // Main is what the guard process does, with the arguments after its role. It returns
-// when the command and all its descendants are gone. It must be called on the main
-// goroutine.
-func Main(args []string) error {
+// when the command and all its descendants are gone, and then has called release if
+// elect had died before. It must be called on the main goroutine.
+func Main(args []string, release func(json.RawMessage)) error {
 	// The kernel ties PR_SET_PDEATHSIG to the thread that forked.
 	runtime.LockOSThread()
 	unix.CloseOnExec(ordersFD)
@@ -70,7 +72,13 @@ func Main(args []string) error {
 		endings: endings(),
 		reports: json.NewEncoder(os.NewFile(reportsFD, "reports")),
 	}
-	return w.guard()
+	if err := w.guard(); err != nil {
+		return err
+	}
+	if w.inherits() {
+		release(w.charge.Release)
+	}
+	return nil
 }
 
 // outlive keeps the signals that end elect from ending the guard. They are
@@ -111,11 +119,24 @@ func (w *warden) guard() error {
 	return nil
 }
 
+// inherits reports whether it is for the guard to release the lease, since elect is dead.
+// It is not if there may be effects of the command on their way: of what had to be killed,
+// or of what the command of Spec.OnLost was to stop and did not.
+func (w *warden) inherits() bool {
+	if !w.orphaned {
+		w.listen()
+	}
+	fine := w.clean.how == "" || w.clean.how == Fine
+	return wholeTree && w.orphaned && !w.killed && fine && w.charge.Release != nil
+}
+
 // begin waits for the order to start, and returns all that came with it.
 func (w *warden) begin() (early []order, _ error) {
-	w.orders.await()
-	early, open := w.orders.take()
-	if !open || len(early) == 0 || early[0].Start == nil {
+	for open := true; open && len(early) == 0; {
+		w.orders.await()
+		early, open = w.orders.take()
+	}
+	if len(early) == 0 || early[0].Start == nil {
 		return nil, errors.New("guard: no order to start")
 	}
 	w.charge = *early[0].Start
@@ -182,6 +203,7 @@ func (w *warden) act() time.Duration {
 	if w.termed != 0 {
 		due = min(w.termed, w.until) + w.charge.Grace
 		if now >= due {
+			w.killed = true
 			signalAll(w.pid, syscall.SIGKILL)
 			w.clean.kill()
 			return again
@@ -196,6 +218,7 @@ func (w *warden) listen() (open bool) {
 	orders, open := w.orders.take()
 	w.obey(orders...)
 	if !open {
+		w.orphaned = true
 		w.terminate()
 	}
 	return open
