@@ -92,10 +92,7 @@ func release(text json.RawMessage) {
 		case err == nil, errors.Is(err, kv.ErrStale), errors.Is(err, kv.ErrInvalid):
 			return
 		}
-		select {
-		case <-time.After(releaseEvery):
-		case <-ctx.Done():
-		}
+		time.Sleep(releaseEvery)
 	}
 }
 
