@@ -164,14 +164,13 @@ func (n *Network) close() error {
 		return nil
 	}
 	defer n.claim.Close()
-	// The kernel takes its time to remove what ended with the namespace.
-	if _, err := net.InterfaceByName(n.link); err != nil {
+	// The kernel takes its time to remove what ended with the namespace, and may do so
+	// while this does.
+	err := run("", "ip", "link", "delete", n.link)
+	if _, gone := net.InterfaceByName(n.link); gone != nil {
 		return nil
 	}
-	if err := run("", "ip", "link", "delete", n.link); err != nil && !strings.Contains(err.Error(), "Cannot find device") {
-		return err
-	}
-	return nil
+	return err
 }
 
 // Host adds a host, which is connected to this machine and to the other hosts.
