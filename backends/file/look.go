@@ -53,9 +53,9 @@ func (c state) next() uint64 { return c.found.number + 1 }
 
 // look returns the state of the safe f.
 //
-// A process that hands over its only record gives up its life. Whoever had read the old
-// page by then would find nobody behind it, and take the safe for vacant. So a record
-// without a life is gone only if the head is still the same afterwards.
+// A leader that hands over its only record unlocks its life file. A reader that has the old
+// page by then finds the file unlocked, though the heir holds the safe. So such a record is
+// gone only if the head has not changed when the life file was found unlocked.
 func (s *Store) look(f folder) (state, error) {
 	for {
 		found, err := f.read()

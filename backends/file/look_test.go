@@ -11,8 +11,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A leader gives up its life as soon as it has handed over. Those who look meanwhile see
-// it or the heir: there is no moment without either.
+// A leader unlocks its life file as soon as it has handed over. A reader sees the leader or
+// the heir at every moment, never a vacant safe.
 func TestNobodyFindsASafeVacantThatIsHandedOver(t *testing.T) {
 	const handOvers = 100
 	s, other := pair(t)
