@@ -175,10 +175,10 @@ func (p *place) has(name string) bool {
 	return err == nil
 }
 
-// record returns what the safe of "job" holds, false if it is vacant.
+// record returns what the safe of the election holds, false if it is vacant.
 func (p *place) record() (kv.Record, bool) {
 	p.t.Helper()
-	rec, err := p.kv.Get(context.Background(), "job")
+	rec, err := p.kv.Get(context.Background(), p.name)
 	if errors.Is(err, kv.ErrVacant) {
 		return kv.Record{}, false
 	}
@@ -186,12 +186,12 @@ func (p *place) record() (kv.Record, bool) {
 	return rec, true
 }
 
-// remove deletes the record of "job", as an operator would.
+// remove deletes the record of the election, as an operator would.
 func (p *place) remove() {
 	p.t.Helper()
 	rec, held := p.record()
 	require.True(p.t, held, "nobody leads")
-	require.NoError(p.t, p.kv.Delete(context.Background(), "job", rec))
+	require.NoError(p.t, p.kv.Delete(context.Background(), p.name, rec))
 }
 
 func eventually(t *testing.T, what string, holds func() bool) {

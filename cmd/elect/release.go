@@ -65,9 +65,9 @@ func (b *bequest) of(name string, rec kv.Record) json.RawMessage {
 	return text
 }
 
-// release removes the record of an elect that was killed if it is still the one of its
-// term. What elect has sent before it died is conditional on that record, too, and comes too
-// late. It tries again until the TTL has done the same.
+// release removes the record of an elect that was killed, if the safe still holds it. What
+// elect sent before it died is conditional on that record as well, so it has no effect later.
+// After an error release tries again, until the TTL has passed and the record with it.
 func release(text json.RawMessage) {
 	var b bequest
 	if json.Unmarshal(text, &b) != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"maps"
 	"os"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/internal/testenv"
-	"github.com/electkv/election/kv"
 )
 
 const (
@@ -29,25 +27,12 @@ const (
 // at returns a place in a store, with an election of its own.
 func at(t *testing.T, url string) *place {
 	t.Helper()
-	p := newPlace(t)
-	p.store, p.name = url, "job-"+strings.ToLower(rand.Text())
-	return p
-}
-
-// leader returns the record of the election, and false if nobody leads.
-func (p *place) leader() (kv.Record, bool) {
-	p.t.Helper()
-	address, err := storeurl.Parse(p.store, os.Getenv)
-	require.NoError(p.t, err)
+	address, err := storeurl.Parse(url, os.Getenv)
+	require.NoError(t, err)
 	store, err := address.Open()
-	require.NoError(p.t, err)
-	defer store.Close()
-	rec, err := store.KV.Get(p.t.Context(), p.name)
-	if errors.Is(err, kv.ErrVacant) {
-		return kv.Record{}, false
-	}
-	require.NoError(p.t, err)
-	return rec, true
+	require.NoError(t, err)
+	t.Cleanup(func() { store.Close() })
+	return &place{t: t, store: url, name: "job-" + strings.ToLower(rand.Text()), kv: store.KV, notes: t.TempDir()}
 }
 
 // gone waits until processes have ended.
@@ -97,10 +82,10 @@ func TestTheGuardReleasesWithTheStoresSecretsThatTheCommandDoesNotGet(t *testing
 	files, err := os.ReadFile(p.notes + "/files")
 	require.NoError(t, err)
 	require.NotContains(t, string(files), "4 -> ", "COMMAND has a pipe of the guard: %s", files)
-	_, held := p.leader()
+	_, held := p.record()
 	require.True(t, held)
 	e.send(t, syscall.SIGKILL)
-	eventually(t, "the lease is released", func() bool { _, held := p.leader(); return !held })
+	eventually(t, "the lease is released", func() bool { _, held := p.record(); return !held })
 	require.False(t, alive(p.pid("child")))
 }
 
@@ -123,49 +108,37 @@ func TestTheTTLKeepsOthersOut(t *testing.T) {
 			p := at(t, "redis://"+testenv.Redis(t)+"/0?prefix=elect-test:")
 			e := p.run(c.script, append([]string{"--ttl", endless}, c.flags...)...)
 			child, guard := p.pid("child"), guardOf(t, e)
-			before, held := p.leader()
+			before, held := p.record()
 			require.True(t, held)
 			if c.kill != nil {
 				c.kill(t, e)
 			}
 			e.send(t, syscall.SIGKILL)
 			gone(t, child, guard)
-			now, held := p.leader()
+			now, held := p.record()
 			require.True(t, held, "the lease was released")
 			require.True(t, now.Owns(before))
-			require.NoError(t, removeFrom(t, p, now))
+			p.remove()
 		})
 	}
 }
 
-// removeFrom empties the safe of the election.
-func removeFrom(t *testing.T, p *place, rec kv.Record) error {
-	t.Helper()
-	address, err := storeurl.Parse(p.store, os.Getenv)
-	require.NoError(t, err)
-	store, err := address.Open()
-	require.NoError(t, err)
-	defer store.Close()
-	return store.KV.Delete(t.Context(), p.name, rec)
-}
-
-// An operator, or another that was let in, has taken the record away: what is there now is
-// not the guard's.
+// While the guard was stopped an operator has removed the record, and another leads.
 func TestTheGuardReleasesNobodyElsesLease(t *testing.T) {
 	p := at(t, "redis://"+testenv.Redis(t)+"/0?prefix=elect-test:")
 	e := p.run(dawdle+stay, "--ttl", endless, "--id", "first")
 	p.pid("child")
 	session, guard := p.pid("session"), guardOf(t, e)
-	rec, held := p.leader()
+	rec, held := p.record()
 	require.True(t, held)
 	require.NoError(t, syscall.Kill(guard, syscall.SIGSTOP))
 	e.send(t, syscall.SIGKILL)
-	require.NoError(t, removeFrom(t, p, rec))
+	p.remove()
 	p.run(`echo $$ >"$1/second"; while :; do sleep 0.05; done`, "--id", "second", "--ttl", endless)
 	p.pid("second")
 	require.NoError(t, syscall.Kill(guard, syscall.SIGCONT))
 	gone(t, session, guard)
-	now, held := p.leader()
+	now, held := p.record()
 	require.True(t, held)
 	require.False(t, now.Owns(rec))
 }

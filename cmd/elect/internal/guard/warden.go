@@ -119,9 +119,9 @@ func (w *warden) guard() error {
 	return nil
 }
 
-// inherits reports whether it is for the guard to release the lease, since elect is dead.
-// It is not if there may be effects of the command on their way: of what had to be killed,
-// or of what the command of Spec.OnLost was to stop and did not.
+// inherits reports whether the guard is to release the lease, since elect is dead. It is
+// not to if a process had to be killed, which may have sent something just before, or if
+// the command of Spec.OnLost failed, as what it was to stop may run on.
 func (w *warden) inherits() bool {
 	if !w.orphaned {
 		w.listen()
