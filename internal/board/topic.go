@@ -102,11 +102,13 @@ func (t *Topic) see() (next time.Duration, err error) {
 	return t.look(t.ctx, t.show)
 }
 
-// due looks, since it is time.
+// due looks if it is time. It may be called late: when a hint has begun the look sooner.
 func (t *Topic) due() {
 	t.board.mu.Lock()
 	defer t.board.mu.Unlock()
-	t.wanted = true
+	if t.looking == nil && !time.Now().Before(t.latest) {
+		t.wanted = true
+	}
 	t.arrange()
 }
 
