@@ -65,6 +65,7 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 			Crowd:   min(ttl/20, 2*time.Second),
 			Stage:   min(ttl/100, 20*time.Millisecond),
 			Pause:   min(ttl/3, 2*time.Second),
+			Lull:    min(ttl/100, 50*time.Millisecond),
 		},
 		tick:   min(margin, time.Second),
 		jitter: rand.N[time.Duration],

@@ -115,9 +115,14 @@ func (t *turn) own(l *Lock, rec kv.Record, trust Trust) {
 	if t.Checkup.Pending = false; t.cfg.Health {
 		t.Checkup.Asked = t.now
 	}
+	var lull moment
+	if l.Blind && l.Key == Lead { // else watches are open
+		lull = momentAt(t.now.Mono + t.cfg.Lull)
+	}
 	*l = Lock{
 		Key: l.Key, Line: l.Line, Phase: Owner, Signature: rec.Signature, Remains: Remains{Kind: Mine, Record: rec},
 		Seen: l.Seen, Waited: l.Waited, Trust: trust, Sent: trust.Sent, Text: textOf(rec), Next: trust.Sent.Mono + t.cfg.Refresh,
+		Lull: lull,
 	}
 }
 

@@ -194,7 +194,7 @@ func (w *world) unaccounted(k machine.Key) string {
 	return ""
 }
 
-var timing = machine.Timing{TTL: 6, Refresh: 2, Attempt: 2, Spread: 2, Pause: 2, Crowd: 2, Stage: 1}
+var timing = machine.Timing{TTL: 6, Refresh: 2, Attempt: 2, Spread: 2, Pause: 2, Crowd: 2, Stage: 1, Lull: 1}
 
 func newWorld(leases bool, candidates, faults int, change func(*machine.Config)) *world {
 	w := &world{store: store{leases: leases}, faults: faults, stats: &stats{}}

@@ -42,4 +42,5 @@ type Timing struct {
 	Crowd   time.Duration // over this, candidates spread their bids where nobody is waiting for one of them
 	Stage   time.Duration // between one wave of claims on a vacancy and the next
 	Pause   time.Duration // and the most
+	Lull    time.Duration // for which a leader that was elected by its first request watches nothing
 }

@@ -73,6 +73,7 @@ type Lock struct {
 	Unsaid uint8         // tries to publish that failed in a row
 	Mute   bool          // the store will not take what it was to publish
 	Review bool          // the record is not as we know it: look first
+	Lull   moment        // until then a new leader that has no watches opens none: many terms are short
 
 	Asked   bool      // it was asked to remove the record, or to hand over, and may have
 	Offers  int       // how often it may still try to hand over
@@ -154,6 +155,9 @@ func (t *turn) act(l *Lock) {
 			t.send(l, Get, kv.Record{}, kv.Record{})
 		}
 	case Owner, Lapsed:
+		if l.Lull.set() && l.Lull.at() <= t.now.Mono {
+			l.Lull = 0
+		}
 		t.keep(l)
 	case Leaving:
 		t.remove(l)

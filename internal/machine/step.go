@@ -367,6 +367,9 @@ func (l *Lock) due(t *turn) time.Duration {
 			due = min(due, l.Remains.Since.Mono+t.cfg.TTL+1) // when it is forgotten
 		}
 	case Owner, Lapsed:
+		if l.Lull.set() {
+			due = min(due, l.Lull.at())
+		}
 		if l.Remains.Kind != Mine || l.Phase == Lapsed && !t.Drain {
 			return due
 		}
@@ -388,6 +391,9 @@ func (l *Lock) due(t *turn) time.Duration {
 // Watched reports whether the campaign wants to see what a key holds.
 func (c *Campaign) Watched(k Key) bool {
 	l := &c.Lead
+	if l.Lull.set() {
+		return false
+	}
 	if k == Place {
 		if l = &c.Place; (c.Stage == Leading || c.Stage == Over && c.Drain) && !c.cfg.NoHeir {
 			return true
