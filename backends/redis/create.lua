@@ -8,10 +8,10 @@ end
 if plain and not free() then
   return redis.error_reply('BADTEXT another program\'s is at ' .. KEYS[2])
 end
-local n, damage = draw()
+local n, damage, before = draw()
 if damage then
   return redis.error_reply(damage)
 end
 local text = store(numbered(ARGV[1], n, n), ARGV[2], 'PXAT', instant(ARGV[3]))
-hint(ARGV[4])
+hint(ARGV[4], before, text)
 return text

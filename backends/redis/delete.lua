@@ -5,5 +5,5 @@ if not rec then
   return answer
 end
 redis.call('DEL', KEYS[1], KEYS[2])
-hint(ARGV[3])
+hint(ARGV[3], string.format('%.0f', rec.revision))
 return 1

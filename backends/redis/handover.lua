@@ -29,5 +29,5 @@ if damage then
   return redis.error_reply(damage)
 end
 local text = store(numbered(ARGV[7], n, n), ARGV[8], 'PXAT', instant(ARGV[9]))
-hint(ARGV[10])
+hint(ARGV[10], ARGV[3], text)
 return text

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/electkv/election/internal/board"
 )
 
 // parting is how long the last watch waits for the connection to be given up.
@@ -24,8 +22,8 @@ type hub struct {
 	events string // the prefix of the channels of keyspace events
 
 	mu   sync.Mutex
-	ears map[string]map[*board.Topic]struct{} // by key
-	now  *listening                           // nil while nobody watches
+	ears map[string]map[*sight]struct{} // by key
+	now  *listening                     // nil while nobody watches
 }
 
 func newHub(client redis.UniversalClient) *hub {
@@ -36,32 +34,32 @@ func newHub(client redis.UniversalClient) *hub {
 	return &hub{
 		client: client,
 		events: fmt.Sprintf("__keyspace@%d__:", db),
-		ears:   make(map[string]map[*board.Topic]struct{}),
+		ears:   make(map[string]map[*sight]struct{}),
 	}
 }
 
-// join has a topic hinted at when it may be worth to look at key, and also when hints
+// join has a sight hinted at when it may be worth to look at key, and also when hints
 // begin to come, anew perhaps. The caller calls leave in the end.
-func (h *hub) join(key string, t *board.Topic) (leave func()) {
+func (h *hub) join(key string, v *sight) (leave func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.now == nil {
 		h.now = h.listen()
 	}
 	if h.ears[key] == nil {
-		h.ears[key] = make(map[*board.Topic]struct{})
+		h.ears[key] = make(map[*sight]struct{})
 		nudge(h.now.changed)
 	}
-	h.ears[key][t] = struct{}{}
-	return func() { h.leave(key, t) }
+	h.ears[key][v] = struct{}{}
+	return func() { h.leave(key, v) }
 }
 
-// leave takes a topic away, and after the last one waits for the connection to be
+// leave takes a sight away, and after the last one waits for the connection to be
 // given up.
-func (h *hub) leave(key string, t *board.Topic) {
+func (h *hub) leave(key string, v *sight) {
 	h.mu.Lock()
 	now := h.now
-	delete(h.ears[key], t)
+	delete(h.ears[key], v)
 	if len(h.ears[key]) == 0 {
 		delete(h.ears, key)
 		nudge(now.changed)
@@ -91,15 +89,16 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// hand hints at the key of a channel.
-func (h *hub) hand(channel string) {
+// hand hints at the key of a channel, with what a writer says of it.
+func (h *hub) hand(channel, message string) {
 	key, ok := strings.CutPrefix(channel, hintPrefix)
 	if !ok {
 		key, _ = strings.CutPrefix(channel, h.events)
+		message = ""
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for t := range h.ears[key] {
-		t.Hint()
+	for v := range h.ears[key] {
+		v.hear(message)
 	}
 }

@@ -106,7 +106,8 @@ end
 -- the counter, and if that was lost, by the server's clock in microseconds. It
 -- stays below 2^53, up to which a Lua number counts exactly, until the year 2255.
 -- A counter that is damaged is left as it is; its description is the second
--- result. The counter is written before anything else, so that an error here
+-- result. The third is the number before this one: the revision of what the safe
+-- held last. The counter is written before anything else, so that an error here
 -- leaves nothing done.
 local function draw()
   local last, kind = 0, redis.call('TYPE', KEYS[3]).ok
@@ -121,7 +122,7 @@ local function draw()
   local now = redis.call('TIME')
   local n = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
   redis.call('SET', KEYS[3], n)
-  return n
+  return n, nil, string.format('%.0f', last)
 end
 
 -- numbered adds token and revision to a text that has none. They are written as
@@ -160,8 +161,10 @@ local function settled(n, ms)
   return now - tonumber(since) >= tonumber(ms) * 1000
 end
 
--- hint tells the watches to look. It may fail (an ACL forbids the channel): they
--- look anyway, only later, and the write has happened.
-local function hint(channel)
-  redis.pcall('PUBLISH', channel, '')
+-- hint tells the watches to look, and what they will see: the text of a record, or
+-- none if the safe is vacant, after the revision that has gone before. A watch that
+-- knows that one shows this one before it looks. It may fail (an ACL forbids the
+-- channel): they look anyway, only later, and the write has happened.
+local function hint(channel, before, text)
+  redis.pcall('PUBLISH', channel, before and before .. ' ' .. (text or '') or '')
 end

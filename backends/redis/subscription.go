@@ -81,11 +81,11 @@ func (h *hub) connect(ctx context.Context, changed <-chan struct{}, withEvents b
 		case *redis.Subscription:
 			heard = true
 			if msg.Kind == "subscribe" { // now, or anew: something may have been missed
-				h.hand(msg.Channel)
+				h.hand(msg.Channel, "")
 			}
 		case *redis.Message:
 			if !h.isRefresh(msg) {
-				h.hand(msg.Channel)
+				h.hand(msg.Channel, msg.Payload)
 			}
 		}
 	}

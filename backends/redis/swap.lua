@@ -21,5 +21,5 @@ elseif redis.call('PTTL', KEYS[1]) < 0 then -- somebody has stripped it
 else
   text = store(numbered(ARGV[4], ARGV[2], n), ARGV[5], 'KEEPTTL')
 end
-hint(ARGV[7])
+hint(ARGV[7], ARGV[3], text)
 return text

@@ -2,12 +2,9 @@ package rediskv
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"math/rand/v2"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
@@ -22,9 +19,10 @@ const (
 )
 
 // Watch implements [kv.Store]. It looks when it is told to, when the record is
-// due to expire, and now and then. The looks alone decide what it yields, and
-// make an expiry real: a server may take any time to do that by itself. All watches
-// of a safe share their looks.
+// due to expire, and now and then; that makes an expiry real, which a server may take any
+// time to do by itself. A writer that tells it to look also says what it has written: that
+// is shown before the look if it follows on what was shown last. All watches of a safe
+// share their looks.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return s.board.Watch(ctx, name)
 }
@@ -45,14 +43,8 @@ func (s *Store) shown(look lookout) *board.Board {
 		if err != nil {
 			return nil, nil, err
 		}
-		return func(ctx context.Context, show func(kv.Record)) (time.Duration, error) {
-			rec, left, err := look(ctx, at)
-			if err != nil && !errors.Is(err, redis.Nil) {
-				return 0, outcome("watch", name, err, nil)
-			}
-			show(rec)
-			return s.pause(rec, left), nil
-		}, s.hub.join(at.record, t), nil
+		v := &sight{store: s, name: name, at: at, lookout: look, topic: t}
+		return v.look, s.hub.join(at.record, v), nil
 	})
 }
 
