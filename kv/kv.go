@@ -188,9 +188,9 @@ type Store interface {
 	// record back.
 	Refresh(ctx context.Context, name string, rec Record) (Record, error)
 
-	// Delete empties the safe if it holds rec's signature and token, and frees
-	// what backed the record unless other records share it. It returns ErrStale
-	// if the safe does not hold rec.
+	// Delete empties the safe if it holds rec's signature and token. It frees what
+	// backed the record, or leaves that to fade, unless other records share it. It
+	// returns ErrStale if the safe does not hold rec.
 	Delete(ctx context.Context, name string, rec Record) error
 
 	// Get returns the safe's record, or ErrVacant.

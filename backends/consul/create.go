@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -21,17 +22,26 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 	if _, err := s.encode(rec); err != nil {
 		return kv.Record{}, err
 	}
-	seen, err := s.look(ctx, key)
+	var seen entry
+	ready, err := s.spares.Take(use{key, ttl}, func(session string) error {
+		_, err := s.renew(ctx, session)
+		return err
+	}, func(spare.Lease) (err error) {
+		seen, err = s.look(ctx, key)
+		return err
+	})
 	if err != nil {
 		return kv.Record{}, err
 	}
 	if !seen.vacant() {
 		return kv.Record{}, kv.ErrHeld
 	}
-	rec.Lease, err = s.grant(ctx, key, ttl)
-	if err != nil {
-		return kv.Record{}, err
+	if ready.ID == "" {
+		if ready, err = s.grant(ctx, key, ttl); err != nil {
+			return kv.Record{}, err
+		}
 	}
+	rec.Lease = ready.ID
 	return s.claim(ctx, key, seen, rec)
 }
 

@@ -116,10 +116,10 @@
 // none.
 //
 // A record's TTL is its session's, to the millisecond. The session is made for
-// one record, and destroyed with it. A hand-over to an heir's session makes it
-// back two records. Since Consul does not tell what a session holds, the
-// hand-over marks both, by a revision in their texts; their deletion leaves the
-// session to expire. The heir's own key is rewritten for it, which changes
+// one record, and left to expire when that is deleted. A hand-over to an heir's session
+// makes it back two records. Since Consul does not tell what a session holds, the
+// hand-over marks both, by a revision in their texts, for earlier versions of this
+// package, which destroy the session of a record without a mark. The heir's own key is rewritten for it, which changes
 // nothing in the heir's record. What is handed over must be an heir's own
 // record, which was created by this package in this datacenter: the session's
 // name tells where it is.
@@ -168,13 +168,17 @@
 //
 // # Cost
 //
-//   - Create: a read, a session, a transaction; if the safe is held, a read.
+//   - Create: a read, a session, a transaction; if the safe is held, a read. After a
+//     Delete of the same name and TTL, its session is there, and is renewed beside the
+//     read.
 //   - Refresh: a consistent read, which costs the servers a round of heartbeats
 //     and no write to disk, and a renewal, which the leader keeps in memory.
-//   - Publish: a read and a transaction. Delete: one more, for the session.
+//   - Publish: a read and a transaction. Delete: the same and, beside it, a session for
+//     the next Create.
 //   - Hand-over: two reads, a renewal, a transaction; in one step ([Store.HandOver]) a
-//     read and a transaction. The old leader's session is left to expire, as an heir's
-//     is that gives up either of its records: idle for up to twice its TTL.
+//     read and a transaction.
+//   - A session whose record is gone, or that no Create has used, is left to expire: idle
+//     for up to twice its TTL.
 //   - Watch: one blocking query at a time. An unchanged safe costs one request
 //     each minute ([Options].Backstop), or each two TTLs of a live record if
 //     that is less, but at least 10 s. A refresh wakes nobody. At a key that is

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -27,24 +28,24 @@ func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Reco
 	return now.rec, nil
 }
 
+// delete opens the safe, and has a session made for the next create.
 func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
+	return s.spares.Provide(use{key, rec.TTL},
+		func() (spare.Lease, error) { return s.grant(ctx, key, rec.TTL) },
+		func() error { return s.withdraw(ctx, key, rec) })
+}
+
+func (s *Store) withdraw(ctx context.Context, key string, rec kv.Record) error {
 	for tried := (version{}); ; {
 		now, err := s.find(ctx, key, rec)
 		if err != nil {
 			return err
 		}
 		_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, now.session, now.rest())))
-		var no *refusal
-		switch {
-		case err == nil && now.shared:
-			// Another record may need the session; without one it expires.
-			return nil
-		case err == nil:
-			return s.destroy(ctx, now.session)
-		case !errors.As(err, &no) || now.version == tried:
+		if _, refused := errors.AsType[*refusal](err); !refused || now.version == tried {
 			return err
 		}
 		tried = now.version

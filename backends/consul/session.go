@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -63,8 +64,14 @@ func (s *Store) lockDelay(ttl time.Duration) time.Duration {
 // follows is the session's home: the key of the record for which it was made.
 const homePrefix = "election: "
 
+// A use is what a session is made for: its home, and its TTL, which cannot be changed.
+type use struct {
+	key string
+	ttl time.Duration
+}
+
 // grant makes a session for the record at key.
-func (s *Store) grant(ctx context.Context, key string, ttl time.Duration) (string, error) {
+func (s *Store) grant(ctx context.Context, key string, ttl time.Duration) (spare.Lease, error) {
 	wanted := &api.SessionEntry{
 		Name:          homePrefix + key,
 		TTL:           ttl.String(),
@@ -77,15 +84,15 @@ func (s *Store) grant(ctx context.Context, key string, ttl time.Duration) (strin
 	if s.checked() {
 		create = s.client.Session().Create
 	}
-	var id string
+	made := spare.Lease{TTL: ttl, Since: time.Now()}
 	err := s.conns.request(ctx, func(ctx context.Context) (err error) {
-		id, _, err = create(wanted, (&api.WriteOptions{}).WithContext(ctx))
+		made.ID, _, err = create(wanted, (&api.WriteOptions{}).WithContext(ctx))
 		return err
 	})
 	if refusesTTL(err) {
 		err = fmt.Errorf("%w: %w", kv.ErrInvalid, err)
 	}
-	return id, err
+	return made, err
 }
 
 // refusesTTL recognizes that MinTTL is below what the servers have. They answer

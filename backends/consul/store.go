@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -52,13 +53,14 @@ type Options struct {
 }
 
 // Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]). Use
-// [New] to make one. It keeps no state of its own: any number of them may share a
-// client, and the safes.
+// [New] to make one. What it knows it reads from Consul, but for sessions that it has ready:
+// any number of them may share a client, and the safes.
 type Store struct {
 	client   *api.Client
 	conns    *connections // of all stores that have the client
 	opts     Options
 	observed bool // what it reads and writes are the cells of a register
+	spares   spare.Leases[use]
 }
 
 var _ kv.HandOver = (*Store)(nil)
@@ -82,7 +84,8 @@ func New(client *api.Client, opts *Options) *Store {
 
 // Create implements [kv.Store]: a read, a new session, then one Txn that locks
 // the key with that session if the key is still as it was read, absent or
-// released.
+// released. The session is the one that the last Delete has made beside its own write, if
+// there was one, which is renewed beside the read.
 //
 // The text of an ErrHeld tells a lock-delay, which passes by itself, from an
 // owner. A lost reply leaves a session behind that nobody renews, with the
@@ -126,12 +129,9 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 
 // Delete implements [kv.Store]: a read that tells whether the safe holds rec,
 // and one Txn that unlocks the key if its ModifyIndex is still the one read;
-// again if the value was changed in between. Then the session is destroyed,
-// unless it backs another record. It is unlocked first, since destroying a
-// session that holds a key starts a lock-delay.
-//
-// If destroying the session fails, the error says so although the safe is
-// empty; the session expires by itself.
+// again if the value was changed in between. The session is left to expire, since it may
+// back another record; one that expires while it holds no key starts no lock-delay.
+// Beside the two, a session is made for the next Create, if none is ready.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	key, err := s.open(ctx, name)
 	if err == nil {

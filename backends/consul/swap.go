@@ -70,10 +70,11 @@ func (s *Store) takeOver(ctx context.Context, key string, now entry, next kv.Rec
 	if err != nil {
 		return kv.Record{}, err
 	}
-	rec.Lease, err = s.grant(ctx, key, ttl)
+	made, err := s.grant(ctx, key, ttl)
 	if err != nil {
 		return kv.Record{}, err
 	}
+	rec.Lease = made.ID
 	done, err := s.put(ctx, key, now, rec, s.unlock(key, now.session, ""), s.lock(key, content, rec.Lease))
 	var no *refusal
 	if !errors.Is(err, kv.ErrStale) && !errors.As(err, &no) {

@@ -83,7 +83,6 @@ func TestFiveHundredSafesShareAConnectionAndAStream(t *testing.T) {
 	for _, w := range watches {
 		require.True(t, w.next().vacant())
 	}
-	require.Zero(t, leases(t, client))
 }
 
 // A crowd of candidates that come too late costs the cluster no writes.

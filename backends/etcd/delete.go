@@ -3,28 +3,57 @@ package etcdkv
 import (
 	"context"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
-// delete takes rec from its place in line, be it the first or not.
+// delete takes rec from its place in line, be it the first or not, and has a lease granted
+// for the next create, where that can use it.
 func (sf safe) delete(ctx context.Context, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
+	if sf.plain { // whose creates read first
+		return sf.withdraw(ctx, rec)
+	}
+	return sf.spares.Provide(use{sf.start, rec.TTL},
+		func() (spare.Lease, error) { return sf.grant(ctx, rec.TTL) },
+		func() error { return sf.withdraw(ctx, rec) })
+}
+
+func (sf safe) withdraw(ctx context.Context, rec kv.Record) error {
+	conditions := append(sf.holds(rec), sf.says(rec)...)
 	for {
+		resp, err := sf.client.Txn(ctx).If(conditions...).Then(sf.deletes(sf.key(rec.Lease))...).Commit()
+		if err != nil || resp.Succeeded {
+			return err
+		}
 		now, err := sf.find(ctx, rec)
 		if err != nil {
 			return err
 		}
-		resp, err := sf.client.Txn(ctx).
-			If(sf.holds(now.Record)...).
-			Then(sf.deletes(sf.key(now.Lease))...).
-			Commit()
-		if err != nil {
-			return err
-		}
-		if resp.Succeeded {
-			return sf.free(ctx, rec.Lease, resp.Header.GetRaftTerm())
+		conditions = sf.holds(now.Record)
+	}
+}
+
+// says is the condition that what lies at rec's key has rec's text, and its token, which in
+// a line is no part of that.
+func (sf safe) says(rec kv.Record) []clientv3.Cmp {
+	key := sf.key(rec.Lease)
+	text := key
+	if sf.plain {
+		text = sf.companion(key)
+	}
+	if sf.lined() {
+		return []clientv3.Cmp{
+			clientv3.Compare(clientv3.Value(text), "=", sf.encode(rec)),
+			clientv3.Compare(clientv3.CreateRevision(key), "=", int64(rec.Token)),
 		}
 	}
+	if rec.Token == rec.Revision { // the write that has brought it in did not know its token
+		rec.Token = 0
+	}
+	return []clientv3.Cmp{clientv3.Compare(clientv3.Value(text), "=", sf.encode(rec))}
 }

@@ -175,24 +175,6 @@ func TestAnHeirIsNotPassedByBecauseItsLeaseIsDenied(t *testing.T) {
 	})
 }
 
-// It has another record by then, of which a new leader of etcd does not know yet.
-func TestALeaseIsNotRevokedBecauseItsKeysAreDenied(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
-		store, d := deniedWith(t, options)
-		lead, leader := held(t, store)
-		second, heir := held(t, store)
-		next, err := store.Swap(within(t, patience), lead, leader, heir)
-		require.NoError(t, err)
-		d.looks.Store(1)
-		require.NoError(t, store.Delete(within(t, patience), second, heir))
-		require.Negative(t, d.looks.Add(-1), "it has asked")
-		got, err := store.Get(within(t, patience), lead)
-		require.NoError(t, err)
-		require.Equal(t, next, got)
-		require.NoError(t, store.Delete(within(t, patience), lead, next))
-	})
-}
-
 // The safe changes after the first look of the hand-over.
 func TestAHandOverFromARecordThatIsGoneIsRefusedThoughTheHeirsLeaseIsDenied(t *testing.T) {
 	other := open(t, nil, testenv.Etcd(t))

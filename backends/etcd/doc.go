@@ -118,8 +118,7 @@
 // TTLs are rounded up to whole seconds, and no lease is shorter than one and a
 // half election timeouts of the servers (2 s by default). Record.TTL is what was
 // granted. A record in the safe of the heir and one handed over to it share the
-// heir's lease, which is revoked with the last of them, or fades if etcd has got
-// another leader since that was deleted. A hand-over requires, in its Txn, that the
+// heir's lease. It fades when the last of them has been deleted. A hand-over requires, in its Txn, that the
 // lease has a key: an heir without a record is no heir. That of HandOver requires that
 // this is the heir's own, as it was read, and renews nothing.
 //
@@ -194,7 +193,8 @@
 // In round trips; w is a write, which the cluster logs and syncs:
 //
 //	Create           3: read, grant (w), Txn (w)
-//	Create, refused  1: read; in a race also grant, Txn and revoke (3 w)
+//	Create, refused  1: read; in a race also grant and Txn (2 w)
+//	Create, again    1: Txn (w) and, beside it, keep-alive
 //	Join             3: read of the line, grant (w), Txn (w)
 //	Stay             2: keep-alive, read
 //	Refresh          2: keep-alive, read
@@ -202,12 +202,14 @@
 //	Swap, takeover   3: read, grant (w), Txn (w)
 //	Swap, hand-over  4: read, keep-alive, timetolive, Txn (w)
 //	HandOver         1: Txn (w)
-//	Delete           4: read, Txn (w), timetolive, revoke (w)
+//	Delete           1: Txn (w) and, beside it, grant (w)
 //	Get              1: read; with Plain another, of the companion
 //	Watch            2 to begin with; with Plain 3
 //
-// A hand-over to an heir whose lease etcd denies is refused after 4 or 5, of which none
-// is a write.
+// A Create after a Delete of the same safe uses the lease that was granted beside that, but
+// not with Plain. A Delete of a record that has changed since the caller knew it takes 3: Txn (w), read, Txn
+// (w). A hand-over to an heir whose lease etcd denies is refused after 4 or 5, of which
+// none is a write.
 //
 // All watches of a safe by one Store share a watch of the client's, and each new one costs
 // one read. While nothing changes it sends three messages each Backstop, which is a
@@ -225,7 +227,8 @@
 //
 //	go test ./backends/etcd -v -run 'CostsAFew|ObservedOperationCosts|AWaitingObserver'
 //
-// A Create, Join or takeover whose reply was lost, and a safe that was taken over
-// or handed over, each leave a lease that nobody keeps alive and that lasts for
-// one TTL; a lost Join leaves a place in line for as long.
+// A record that was deleted, taken over or handed over, and a Create, Join or takeover whose
+// reply was lost, each leave a lease that nobody keeps alive and that lasts for one TTL; a
+// lost Join leaves a place in line for as long. So does the lease that is ready for the
+// next Create, if there is none.
 package etcdkv

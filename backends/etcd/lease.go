@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -51,18 +52,26 @@ func leaseID(name string) (clientv3.LeaseID, error) {
 	return clientv3.LeaseID(id), nil
 }
 
-// grant asks for a lease and returns it with the TTL that the server grants. If
-// the client asks twice, the lease whose reply was lost fades by itself.
-func (sf safe) grant(ctx context.Context, ttl time.Duration) (lease string, granted time.Duration, _ error) {
+// A use is what a lease is kept ready for: the next record of a safe, with a TTL in whole
+// seconds.
+type use struct {
+	start string
+	ttl   time.Duration
+}
+
+// grant asks for a lease, with the TTL that the server grants. If the client asks twice,
+// the lease whose reply was lost fades by itself.
+func (sf safe) grant(ctx context.Context, ttl time.Duration) (spare.Lease, error) {
 	seconds, err := wholeSeconds(ttl)
 	if err != nil {
-		return "", 0, err
+		return spare.Lease{}, err
 	}
+	asked := time.Now()
 	resp, err := sf.client.Grant(ctx, seconds)
 	if err != nil {
-		return "", 0, err
+		return spare.Lease{}, err
 	}
-	return leaseName(resp.ID), time.Duration(resp.TTL) * time.Second, nil
+	return spare.Lease{ID: leaseName(resp.ID), TTL: time.Duration(resp.TTL) * time.Second, Since: asked}, nil
 }
 
 // errDenied is what etcd says of a lease that has ended. Alone it proves nothing: a
@@ -96,18 +105,6 @@ func (sf safe) keepAlive(ctx context.Context, lease string) (time.Duration, erro
 	return time.Duration(resp.TTL) * time.Second, nil
 }
 
-// revoke ends a lease, and with it all its keys. One that is gone is fine.
-func (sf safe) revoke(ctx context.Context, lease string) error {
-	id, err := leaseID(lease)
-	if err != nil || id == clientv3.NoLease {
-		return err
-	}
-	if _, err = sf.client.Revoke(ctx, id); errors.Is(err, rpctypes.ErrLeaseNotFound) {
-		return nil
-	}
-	return err
-}
-
 // keys returns the keys of records that have the lease, none if there is no such
 // lease, and the Raft term in which that was asked. A companion is nothing without its key.
 func (sf safe) keys(ctx context.Context, lease string) (keys []string, term uint64, _ error) {
@@ -139,19 +136,4 @@ func (sf safe) backed(ctx context.Context, lease string) (clientv3.Cmp, error) {
 	}
 	id, err := leaseID(lease)
 	return clientv3.Compare(clientv3.LeaseValue(keys[0]), "=", id), err
-}
-
-// free ends the lease of a record that was deleted in a Raft term, unless another key has
-// it: after a hand-over, one lease backs two records. A member that has led etcd only since
-// then may not know of the other key yet: where the term has changed, the lease is left to
-// fade.
-func (sf safe) free(ctx context.Context, lease string, deleted uint64) error {
-	keys, term, err := sf.keys(ctx, lease)
-	if err == nil && len(keys) == 0 && term == deleted {
-		err = sf.revoke(ctx, lease)
-	}
-	if err != nil {
-		return fmt.Errorf("the safe is empty, and the lease fades by itself: %w", err)
-	}
-	return nil
 }

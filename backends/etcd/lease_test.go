@@ -1,6 +1,7 @@
 package etcdkv_test
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -20,39 +22,98 @@ func leases(t testing.TB, client *clientv3.Client) int {
 	return len(resp.Leases)
 }
 
-func TestRecordsThatComeAndGoLeaveNoLeases(t *testing.T) {
+// briefly returns a record to be put somewhere for the shortest TTL that a server grants.
+func briefly(value string) kv.Record {
+	rec := signed(value)
+	rec.TTL = 2 * time.Second
+	return rec
+}
+
+// requireNoLeases waits until the server has none, which is when all have faded.
+func requireNoLeases(t testing.TB, client *clientv3.Client) {
+	t.Helper()
+	require.Eventually(t, func() bool { return leases(t, client) == 0 }, patience, 100*time.Millisecond)
+}
+
+// The one that is granted beside a delete is that of the next record.
+func TestRecordsThatComeAndGoLeaveLeasesThatFade(t *testing.T) {
 	server := testenv.StartEtcd(t)
 	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
-	for range 100 {
-		name, rec := held(t, store)
-		_, err := store.Create(within(t, patience), name, signed("refused"))
-		require.ErrorIs(t, err, kv.ErrHeld)
-		require.Equal(t, 1, leases(t, client))
-		rec, err = store.Swap(within(t, patience), name, rec, kv.Record{Signature: rec.Signature, Value: "published"})
+	const cycles = 20
+	began := time.Now()
+	seen := make(map[string]bool)
+	for range cycles {
+		rec, err := store.Create(within(t, patience), "safe", briefly("created"))
 		require.NoError(t, err)
+		require.False(t, seen[rec.Lease], "each has a lease of its own")
+		seen[rec.Lease] = true
+		_, err = store.Create(within(t, patience), "safe", briefly("refused"))
+		require.ErrorIs(t, err, kv.ErrHeld)
+		rec, err = store.Swap(within(t, patience), "safe", rec, kv.Record{Signature: rec.Signature, Value: "published"})
+		require.NoError(t, err)
+		require.NoError(t, store.Delete(within(t, patience), "safe", rec))
+	}
+	if time.Since(began) < 2*time.Second {
+		require.Equal(t, cycles+1, leases(t, client))
+	}
+	requireNoLeases(t, client)
+}
+
+// Whoever finds the lease that was ready gone has another one granted.
+func TestALeaseThatWasReadyAndIsGoneIsNotMissed(t *testing.T) {
+	server := testenv.StartEtcd(t) // whose leases are revoked
+	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
+	for _, gone := range []bool{false, true} {
+		name, rec := held(t, store)
 		require.NoError(t, store.Delete(within(t, patience), name, rec))
-		require.Zero(t, leases(t, client))
+		all, err := client.Leases(within(t, patience))
+		require.NoError(t, err)
+		if gone {
+			for _, lease := range all.Leases {
+				_, err := client.Revoke(within(t, patience), lease.ID)
+				require.NoError(t, err)
+			}
+		}
+		rec, err = store.Create(within(t, patience), name, signed("again"))
+		require.NoError(t, err)
+		ready := slices.ContainsFunc(all.Leases, func(l clientv3.LeaseStatus) bool { return l.ID == leaseOf(t, rec) })
+		require.Equal(t, !gone, ready)
+		requireAlive(t, client, rec)
 	}
 }
 
+// A record with a lease of which nobody knows how long it lives is worth nothing.
+func TestWhatIsCreatedWithALeaseThatIsReadyIsKnownToLive(t *testing.T) {
+	each(t, []etcdkv.Options{{}, {Layout: etcdkv.Queue}, {Layout: etcdkv.Claim}}, func(t *testing.T, options etcdkv.Options) {
+		store, d := deniedWith(t, options)
+		name, rec := held(t, store)
+		require.NoError(t, store.Delete(within(t, patience), name, rec))
+		d.renewals.Store(1)
+		rec, err := store.Create(within(t, patience), name, signed("again"))
+		require.NoError(t, err)
+		require.EqualValues(t, -1, d.renewals.Load(), "it was kept alive in a second request")
+		require.NoError(t, store.Delete(within(t, patience), name, rec))
+
+		d.renewals.Store(2)
+		_, err = store.Create(within(t, patience), name, signed("again"))
+		requireOpen(t, "create", err)
+		rec, err = store.Get(within(t, patience), name)
+		require.NoError(t, err)
+		require.NoError(t, store.Delete(within(t, patience), name, rec))
+	})
+}
+
 // All see a vacant safe, so all ask for a lease.
-func TestCandidatesThatAreRefusedGiveTheirLeasesBack(t *testing.T) {
+func TestCandidatesThatAreRefusedLeaveLeasesThatFade(t *testing.T) {
 	server := testenv.StartEtcd(t)
 	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
-	for _, name := range []string{"a", "b", "c"} {
-		won := rush(t, kv.ErrHeld, func() (kv.Record, error) {
-			return store.Create(within(t, patience), name, signed("created"))
-		})
-		require.Equal(t, 1, leases(t, client), "after the creates")
-		taken := rush(t, kv.ErrStale, func() (kv.Record, error) {
-			return store.Swap(within(t, patience), name, won, signed("taken over"))
-		})
-		require.Equal(t, 2, leases(t, client), "the former owner's fades by itself")
-		_, err := client.Revoke(within(t, patience), leaseOf(t, won))
-		require.NoError(t, err)
-		require.NoError(t, store.Delete(within(t, patience), name, taken))
-		require.Zero(t, leases(t, client))
-	}
+	won := rush(t, kv.ErrHeld, func() (kv.Record, error) {
+		return store.Create(within(t, patience), "safe", briefly("created"))
+	})
+	rush(t, kv.ErrStale, func() (kv.Record, error) {
+		return store.Swap(within(t, patience), "safe", won, briefly("taken over"))
+	})
+	requireNoLeases(t, client)
 }
 
 // rush calls f 30 times at once and returns what the only one returned that was
@@ -77,17 +138,16 @@ func rush(t testing.TB, refused error, f func() (kv.Record, error)) kv.Record {
 	return won[0]
 }
 
-func TestALeaseThatBacksTwoRecordsIsFreedWithTheSecond(t *testing.T) {
-	server := testenv.StartEtcd(t)
-	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
+func TestALeaseThatBacksTwoRecordsOutlivesTheFirst(t *testing.T) {
+	store := open(t, nil, testenv.Etcd(t))
 	lead, leader := held(t, store)
 	second, heir := held(t, store)
 	rec, err := store.Swap(within(t, patience), lead, leader, heir)
 	require.NoError(t, err)
 	require.NoError(t, store.Delete(within(t, patience), second, heir))
-	require.Equal(t, 2, leases(t, client))
-	require.NoError(t, store.Delete(within(t, patience), lead, rec))
-	require.Equal(t, 1, leases(t, client), "the former leader's fades by itself")
+	got, err := store.Refresh(within(t, patience), lead, rec)
+	require.NoError(t, err)
+	require.Equal(t, rec, got)
 }
 
 // The owner's other goroutine publishes meanwhile.

@@ -152,19 +152,3 @@ func TestALeaseWhoseReplyIsLostFades(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, store.Delete(within(t, patience), name, created))
 }
-
-// What is refused is refused, though the lease cannot be given back.
-func TestADefiniteOutcomeIsToldThoughTheLeaseIsLeftOver(t *testing.T) {
-	store, s := spoiled(t, "/LeaseRevoke", codes.Unknown)
-	name, rec := held(t, store)
-	err := store.Delete(within(t, patience), name, rec)
-	require.ErrorContains(t, err, "spoiled")
-	requireOpen(t, "delete", err)
-	require.ErrorIs(t, store.Delete(within(t, patience), name, rec), kv.ErrStale)
-
-	s.left.Store(1 << 20)
-	rush(t, kv.ErrHeld, func() (kv.Record, error) {
-		return store.Create(within(t, patience), name, signed("v"))
-	})
-	require.Greater(t, s.calls.Load(), int32(1))
-}

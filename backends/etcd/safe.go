@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -18,6 +19,7 @@ import (
 // line of one is first and last.
 type safe struct {
 	client     *clientv3.Client
+	spares     *spare.Leases[use]
 	base       string // the prefix and the name
 	start, end string // end is empty if start is the only key
 	plain      bool   // values stand alone, and records at companions

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -14,8 +17,13 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	if err := checkNew(rec); err != nil {
 		return kv.Record{}, err
 	}
-	// Candidates come in crowds, and to be refused costs the cluster three
-	// writes (grant, Txn, revoke). Most can be spared them by a read.
+	if !sf.plain { // else what is at the companion has to be read
+		if got, err := sf.createReady(ctx, rec); !errors.Is(err, errUnready) {
+			return got, err
+		}
+	}
+	// Candidates come in crowds, and to be refused costs the cluster two writes and a
+	// lease. Most can be spared them by a read.
 	gets := []clientv3.Op{sf.first(1)}
 	if !sf.lined() {
 		gets = append(gets, sf.gets(sf.start)[1:]...)
@@ -33,6 +41,39 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 		}
 	}
 	return sf.sign(ctx, rec, kv.Record{}, sf.outrun(), func(key string) []clientv3.Cmp { return sf.open(key, seen) })
+}
+
+// errUnready means that no lease was ready for a create, or that it is gone.
+var errUnready = errors.New("no lease is ready")
+
+// createReady creates a record with the lease that is ready, in one write. That the key is
+// ours and that its lease lives are two proofs: if the second is missing, it is made up
+// for.
+func (sf safe) createReady(ctx context.Context, rec kv.Record) (kv.Record, error) {
+	seconds, err := wholeSeconds(rec.TTL)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	var got kv.Record
+	alive, err := sf.spares.Take(use{sf.start, time.Duration(seconds) * time.Second}, func(lease string) error {
+		_, err := sf.keepAlive(ctx, lease)
+		return err
+	}, func(ready spare.Lease) (err error) {
+		if ready.ID == "" {
+			return errUnready
+		}
+		got, err = sf.signWith(ctx, ready, rec, kv.Record{}, kv.ErrHeld, sf.open(sf.key(ready.ID), line{}))
+		return err
+	})
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		return kv.Record{}, errUnready
+	case err == nil && alive.ID == "":
+		if got, err = sf.refresh(ctx, got); err != nil {
+			err = fmt.Errorf("the record was created, and may be gone: %v", err) // not %w: the outcome is open
+		}
+	}
+	return got, err
 }
 
 // outrun is the error of a create if somebody wrote first.
@@ -73,27 +114,27 @@ func (sf safe) join(ctx context.Context, rec kv.Record) (kv.Record, error) {
 // errTwice cannot happen: nobody knows a lease that was just granted.
 var errTwice = errors.New("the key of a new lease is taken")
 
-// sign puts a new signature in former's place, if that is given, with a lease
-// granted for it, if all conditions hold, and returns refused if one does not.
-// They may depend on the new key.
+// sign puts a new signature in former's place, if that is given, with a lease granted for
+// it, if all conditions hold, and returns refused if one does not. They may depend on the
+// new key.
 func (sf safe) sign(ctx context.Context, rec, former kv.Record, refused error, conditions func(key string) []clientv3.Cmp) (kv.Record, error) {
-	lease, ttl, err := sf.grant(ctx, rec.TTL)
+	lease, err := sf.grant(ctx, rec.TTL)
 	if err != nil {
 		return kv.Record{}, err
 	}
-	next := kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: ttl, Lease: lease}
-	now, done, err := sf.put(ctx, next, former, conditions(sf.key(lease))...)
+	return sf.signWith(ctx, lease, rec, former, refused, conditions(sf.key(lease.ID)))
+}
+
+// signWith does so with a lease that nothing has had. If it is refused, the lease fades by
+// itself.
+func (sf safe) signWith(ctx context.Context, lease spare.Lease, rec, former kv.Record, refused error, conditions []clientv3.Cmp) (kv.Record, error) {
+	next := kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: lease.TTL, Lease: lease.ID}
+	now, done, err := sf.put(ctx, next, former, conditions...)
 	// The client sends a Txn again after an answer of the kind "cancelled" that
 	// was not its own context's. If the safe has the lease that nobody else
 	// knows, then the first sending was carried out.
-	if err == nil && !done && now.Lease != lease {
-		err = refused
+	if err == nil && !done && now.Lease != lease.ID {
+		return kv.Record{}, refused
 	}
-	if !definite(err) {
-		return now, err
-	}
-	if late := sf.revoke(ctx, lease); late != nil {
-		err = fmt.Errorf("%w; its lease fades by itself: %w", err, late)
-	}
-	return kv.Record{}, err
+	return now, err
 }

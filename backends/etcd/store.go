@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/electkv/election/internal/board"
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -41,13 +42,15 @@ type Options struct {
 }
 
 // A Store is a [kv.Store] in etcd that hands over in one step ([kv.HandOver]), and a
-// [kv.Queue] in the layout Queue. Use [New] to make one. It keeps no state of its own: any number of them may share the
-// client and the safes.
+// [kv.Queue] in the layout Queue. Use [New] to make one. What it knows it reads from
+// etcd, but for a lease that it has ready: any number of them may share the client and the
+// safes.
 type Store struct {
 	client   *clientv3.Client
 	opts     Options
 	observed bool // what it reads and writes are the cells of a register
 	board    *board.Board
+	spares   spare.Leases[use]
 }
 
 var (
@@ -72,7 +75,8 @@ func New(client *clientv3.Client, opts *Options) *Store {
 
 // Create implements [kv.Store]: a LeaseGrant, then one Txn that puts the record
 // with that lease if the safe has no key, be it the first or not. A read before
-// it spares both if the safe is seen to be held.
+// it spares both if the safe is seen to be held. If the last Delete of the safe has had a
+// lease granted, the Txn is all, and beside it the lease is kept alive.
 //
 // A lost reply leaves a lease behind, with the record or without it; it fades
 // by itself, since nobody keeps it alive.
@@ -117,13 +121,11 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 	return outcome(ctx, "refresh", name, rec, err)
 }
 
-// Delete implements [kv.Store]: a read that tells whether the safe holds rec,
-// then one Txn that deletes the key if its ModRevision is still the one read;
-// both again if a new value came between them. At last a LeaseRevoke, unless
-// another key has the lease.
-//
-// If the lease could not be revoked, the error says so although the safe has
-// been emptied. The lease fades by itself.
+// Delete implements [kv.Store]: one Txn that deletes the key if its ModRevision and its
+// text are rec's. If they are not, a read tells whether the safe holds rec, perhaps with a
+// new value, and the Txn is made for that. The lease fades by itself: another key may have
+// it, and nobody keeps it alive for this one. Beside the Txn a lease is granted for the
+// next Create of the safe, unless values stand alone.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	sf, err := s.open(ctx, name)
 	if err == nil {

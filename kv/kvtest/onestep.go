@@ -20,7 +20,7 @@ const (
 	unjumped    = "HandOver returns ErrStale if others stand in line before the safe called name."
 	noHeir      = "HandOver returns ErrInvalid if either record is foreign or has no signature, if heir has old's signature, if heir.Lease is the lease that backs old, or for a name or a note that the store does not take. " + invalid
 	unsupported = "HandOver returns an error that matches errors.ErrUnsupported if the store cannot do this in one step for these two safes; then nothing happened."
-	sharing     = "Delete frees what backed the record unless other records share it."
+	sharing     = "Delete frees what backed the record, or leaves it to fade, unless other records share it."
 )
 
 // The cases of a kv.HandOver. A store that is none skips them, but for the first.

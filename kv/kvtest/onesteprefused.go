@@ -30,7 +30,7 @@ var oneStepRefusals = []Case{
 
 func nothingIsHandedOverToAnHeirWhoseSafeIsVacant(n *pair) {
 	t := n.t
-	t.delete(n.s, n.second, n.heir) // which frees what backed it
+	t.delete(n.s, n.second, n.heir) // which frees what backed it, or leaves that to fade
 	n.refused(n.leader, n.heir, kv.ErrStale)
 	n.second += "+" // where nobody was
 	n.refused(n.leader, n.heir, kv.ErrStale)

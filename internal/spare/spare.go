@@ -1,0 +1,101 @@
+// Package spare keeps leases ready that nothing has had, so that a record can be created
+// in one write. A release has one granted beside its own write, for the next create.
+package spare
+
+import (
+	"sync"
+	"time"
+)
+
+// A Lease is a lease of a store, or what that calls a session.
+type Lease struct {
+	ID    string        // empty for none
+	TTL   time.Duration // as granted
+	Since time.Time     // before it was granted, or last kept alive
+}
+
+// enough is how many leases are kept ready at most. Who leads more elections than that
+// seldom resigns from all of them to lead them again.
+const enough = 64
+
+// Leases are those that are ready, at most one for each use. Each is taken once: what has
+// backed a signature backs no other, unless that is handed over to it. One that nobody
+// takes fades. The zero value has none.
+type Leases[Use comparable] struct {
+	mu    sync.Mutex
+	ready map[Use]Lease
+}
+
+// Take has do carried out with the lease that is ready for a use, or none. Meanwhile that
+// is kept alive. It is returned if that was done: then its TTL counts from the start of the
+// call.
+func (l *Leases[Use]) Take(use Use, keepAlive func(id string) error, do func(ready Lease) error) (alive Lease, _ error) {
+	ready := l.remove(use)
+	if ready.ID == "" {
+		return Lease{}, do(ready)
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		now := time.Now()
+		if keepAlive(ready.ID) == nil {
+			alive = Lease{ready.ID, ready.TTL, now}
+		}
+	})
+	err := do(ready)
+	both.Wait()
+	return alive, err
+}
+
+// put keeps a lease ready.
+func (l *Leases[Use]) put(use Use, one Lease) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for old, other := range l.ready {
+		if len(l.ready) >= enough || other.faded() {
+			delete(l.ready, old)
+		}
+	}
+	if l.ready == nil {
+		l.ready = make(map[Use]Lease)
+	}
+	l.ready[use] = one
+}
+
+// Provide has a lease granted for a use, if none is ready, while do is carried out: a
+// store that logs what it does logs both at once.
+func (l *Leases[Use]) Provide(use Use, grant func() (Lease, error), do func() error) error {
+	if !l.lacks(use) {
+		return do()
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		if one, err := grant(); err == nil {
+			l.put(use, one)
+		}
+	})
+	defer both.Wait()
+	return do()
+}
+
+// remove returns the lease for a use, and has it no more.
+func (l *Leases[Use]) remove(use Use) Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := l.ready[use]
+	delete(l.ready, use)
+	if one.faded() {
+		return Lease{}
+	}
+	return one
+}
+
+// lacks reports whether no lease is ready for a use, or one that fades before long.
+func (l *Leases[Use]) lacks(use Use) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := l.ready[use]
+	return time.Since(one.Since) >= one.TTL/2
+}
+
+// faded reports whether a lease may be over.
+func (l Lease) faded() bool { return time.Since(l.Since) >= l.TTL }
