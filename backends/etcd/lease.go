@@ -106,28 +106,28 @@ func (sf safe) keepAlive(ctx context.Context, lease string) (time.Duration, erro
 }
 
 // keys returns the keys of records that have the lease, none if there is no such
-// lease, and the Raft term in which that was asked. A companion is nothing without its key.
-func (sf safe) keys(ctx context.Context, lease string) (keys []string, term uint64, _ error) {
+// lease. A companion is nothing without its key.
+func (sf safe) keys(ctx context.Context, lease string) (keys []string, _ error) {
 	id, err := leaseID(lease)
 	if err != nil || id == clientv3.NoLease {
-		return nil, 0, err
+		return nil, err
 	}
 	resp, err := sf.client.TimeToLive(ctx, id, clientv3.WithAttachedKeys())
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	for _, key := range resp.Keys {
 		if !sf.isCompanion(string(key)) {
 			keys = append(keys, string(key))
 		}
 	}
-	return keys, resp.GetRaftTerm(), nil
+	return keys, nil
 }
 
 // backed is the condition that the lease still has one of the keys that it has
 // now. It returns errDenied if it has none.
 func (sf safe) backed(ctx context.Context, lease string) (clientv3.Cmp, error) {
-	keys, _, err := sf.keys(ctx, lease)
+	keys, err := sf.keys(ctx, lease)
 	if err != nil {
 		return clientv3.Cmp{}, err
 	}

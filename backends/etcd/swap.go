@@ -113,7 +113,7 @@ func (sf safe) unbacked(ctx context.Context, now kv.Record, lease string) error 
 	if _, err := sf.findSole(ctx, now); err != nil {
 		return err
 	}
-	keys, _, err := sf.keys(ctx, lease)
+	keys, err := sf.keys(ctx, lease)
 	if err == nil && len(keys) == 0 {
 		err = kv.ErrStale
 	}
