@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -26,7 +25,7 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 	ready, err := s.spares.Take(use{key, ttl}, func(session string) error {
 		_, err := s.renew(ctx, session)
 		return err
-	}, func(spare.Lease) (err error) {
+	}, func() (err error) {
 		seen, err = s.look(ctx, key)
 		return err
 	})

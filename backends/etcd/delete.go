@@ -10,13 +10,10 @@ import (
 )
 
 // delete takes rec from its place in line, be it the first or not, and has a lease granted
-// for the next create, where that can use it.
+// for the next create.
 func (sf safe) delete(ctx context.Context, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
-	}
-	if sf.plain { // whose creates read first
-		return sf.withdraw(ctx, rec)
 	}
 	return sf.spares.Provide(use{sf.start, rec.TTL},
 		func() (spare.Lease, error) { return sf.grant(ctx, rec.TTL) },

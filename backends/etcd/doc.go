@@ -194,7 +194,7 @@
 //
 //	Create           3: read, grant (w), Txn (w)
 //	Create, refused  1: read; in a race also grant and Txn (2 w)
-//	Create, again    1: Txn (w) and, beside it, keep-alive
+//	Create, again    2: read and, beside it, keep-alive; Txn (w)
 //	Join             3: read of the line, grant (w), Txn (w)
 //	Stay             2: keep-alive, read
 //	Refresh          2: keep-alive, read
@@ -206,8 +206,8 @@
 //	Get              1: read; with Plain another, of the companion
 //	Watch            2 to begin with; with Plain 3
 //
-// A Create after a Delete of the same safe uses the lease that was granted beside that, but
-// not with Plain. A Delete of a record that has changed since the caller knew it takes 3: Txn (w), read, Txn
+// A Create after a Delete of the same safe uses the lease that was granted beside that. A
+// Delete of a record that has changed since the caller knew it takes 3: Txn (w), read, Txn
 // (w). A hand-over to an heir whose lease etcd denies is refused after 4 or 5, of which
 // none is a write.
 //

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/electkv/election/internal/spare"
@@ -17,10 +16,9 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	if err := checkNew(rec); err != nil {
 		return kv.Record{}, err
 	}
-	if !sf.plain { // else what is at the companion has to be read
-		if got, err := sf.createReady(ctx, rec); !errors.Is(err, errUnready) {
-			return got, err
-		}
+	seconds, err := wholeSeconds(rec.TTL)
+	if err != nil {
+		return kv.Record{}, err
 	}
 	// Candidates come in crowds, and to be refused costs the cluster two writes and a
 	// lease. Most can be spared them by a read.
@@ -28,7 +26,16 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	if !sf.lined() {
 		gets = append(gets, sf.gets(sf.start)[1:]...)
 	}
-	seen, err := sf.read(ctx, gets...)
+	var seen line
+	// The lease is known to live before the record has it. Whoever finds the record, and
+	// not the answer to this, trusts it from the start of the call.
+	ready, err := sf.spares.Take(use{sf.start, time.Duration(seconds) * time.Second}, func(lease string) error {
+		_, err := sf.keepAlive(ctx, lease)
+		return err
+	}, func() (err error) {
+		seen, err = sf.read(ctx, gets...)
+		return err
+	})
 	if err != nil {
 		return kv.Record{}, err
 	}
@@ -40,40 +47,7 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 			return kv.Record{}, fmt.Errorf("somebody else's data is at %q, where the record of a plain value belongs: %w", key, kv.ErrHeld)
 		}
 	}
-	return sf.sign(ctx, rec, kv.Record{}, sf.outrun(), func(key string) []clientv3.Cmp { return sf.open(key, seen) })
-}
-
-// errUnready means that no lease was ready for a create, or that it is gone.
-var errUnready = errors.New("no lease is ready")
-
-// createReady creates a record with the lease that is ready, in one write. That the key is
-// ours and that its lease lives are two proofs: if the second is missing, it is made up
-// for.
-func (sf safe) createReady(ctx context.Context, rec kv.Record) (kv.Record, error) {
-	seconds, err := wholeSeconds(rec.TTL)
-	if err != nil {
-		return kv.Record{}, err
-	}
-	var got kv.Record
-	alive, err := sf.spares.Take(use{sf.start, time.Duration(seconds) * time.Second}, func(lease string) error {
-		_, err := sf.keepAlive(ctx, lease)
-		return err
-	}, func(ready spare.Lease) (err error) {
-		if ready.ID == "" {
-			return errUnready
-		}
-		got, err = sf.signWith(ctx, ready, rec, kv.Record{}, kv.ErrHeld, sf.open(sf.key(ready.ID), line{}))
-		return err
-	})
-	switch {
-	case errors.Is(err, rpctypes.ErrLeaseNotFound):
-		return kv.Record{}, errUnready
-	case err == nil && alive.ID == "":
-		if got, err = sf.refresh(ctx, got); err != nil {
-			err = fmt.Errorf("the record was created, and may be gone: %v", err) // not %w: the outcome is open
-		}
-	}
-	return got, err
+	return sf.sign(ctx, ready, rec, kv.Record{}, sf.outrun(), func(key string) []clientv3.Cmp { return sf.open(key, seen) })
 }
 
 // outrun is the error of a create if somebody wrote first.
@@ -106,7 +80,7 @@ func (sf safe) join(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	if place.Token != 0 {
 		return place, nil
 	}
-	return sf.sign(ctx, rec, kv.Record{}, errTwice, func(key string) []clientv3.Cmp {
+	return sf.sign(ctx, spare.Lease{}, rec, kv.Record{}, errTwice, func(key string) []clientv3.Cmp {
 		return []clientv3.Cmp{clientv3.Compare(clientv3.CreateRevision(key), "=", 0)}
 	})
 }
@@ -114,22 +88,17 @@ func (sf safe) join(ctx context.Context, rec kv.Record) (kv.Record, error) {
 // errTwice cannot happen: nobody knows a lease that was just granted.
 var errTwice = errors.New("the key of a new lease is taken")
 
-// sign puts a new signature in former's place, if that is given, with a lease granted for
-// it, if all conditions hold, and returns refused if one does not. They may depend on the
-// new key.
-func (sf safe) sign(ctx context.Context, rec, former kv.Record, refused error, conditions func(key string) []clientv3.Cmp) (kv.Record, error) {
-	lease, err := sf.grant(ctx, rec.TTL)
-	if err != nil {
-		return kv.Record{}, err
+// sign puts a new signature in former's place, if that is given, with the lease that is
+// ready, or one granted for it, if all conditions hold, and returns refused if one does
+// not. They may depend on the new key. A lease that was refused fades by itself.
+func (sf safe) sign(ctx context.Context, lease spare.Lease, rec, former kv.Record, refused error, conditions func(key string) []clientv3.Cmp) (_ kv.Record, err error) {
+	if lease.ID == "" {
+		if lease, err = sf.grant(ctx, rec.TTL); err != nil {
+			return kv.Record{}, err
+		}
 	}
-	return sf.signWith(ctx, lease, rec, former, refused, conditions(sf.key(lease.ID)))
-}
-
-// signWith does so with a lease that nothing has had. If it is refused, the lease fades by
-// itself.
-func (sf safe) signWith(ctx context.Context, lease spare.Lease, rec, former kv.Record, refused error, conditions []clientv3.Cmp) (kv.Record, error) {
 	next := kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: lease.TTL, Lease: lease.ID}
-	now, done, err := sf.put(ctx, next, former, conditions...)
+	now, done, err := sf.put(ctx, next, former, conditions(sf.key(lease.ID))...)
 	// The client sends a Txn again after an answer of the kind "cancelled" that
 	// was not its own context's. If the safe has the lease that nobody else
 	// knows, then the first sending was carried out.

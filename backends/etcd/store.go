@@ -76,7 +76,7 @@ func New(client *clientv3.Client, opts *Options) *Store {
 // Create implements [kv.Store]: a LeaseGrant, then one Txn that puts the record
 // with that lease if the safe has no key, be it the first or not. A read before
 // it spares both if the safe is seen to be held. If the last Delete of the safe has had a
-// lease granted, the Txn is all, and beside it the lease is kept alive.
+// lease granted, that is kept alive beside the read, and no other is granted.
 //
 // A lost reply leaves a lease behind, with the record or without it; it fades
 // by itself, since nobody keeps it alive.
@@ -125,7 +125,7 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 // text are rec's. If they are not, a read tells whether the safe holds rec, perhaps with a
 // new value, and the Txn is made for that. The lease fades by itself: another key may have
 // it, and nobody keeps it alive for this one. Beside the Txn a lease is granted for the
-// next Create of the safe, unless values stand alone.
+// next Create of the safe.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	sf, err := s.open(ctx, name)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
 
@@ -25,7 +26,7 @@ func (sf safe) swap(ctx context.Context, old, next kv.Record) (kv.Record, error)
 		return kv.Record{}, err
 	}
 	if next.Lease == "" {
-		return sf.sign(ctx, next, now, kv.ErrStale, func(string) []clientv3.Cmp { return sf.holdsOnly(now) })
+		return sf.sign(ctx, spare.Lease{}, next, now, kv.ErrStale, func(string) []clientv3.Cmp { return sf.holdsOnly(now) })
 	}
 	rec, err := sf.handOver(ctx, now, next)
 	if errors.Is(err, errDenied) {

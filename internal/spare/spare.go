@@ -11,7 +11,7 @@ import (
 type Lease struct {
 	ID    string        // empty for none
 	TTL   time.Duration // as granted
-	Since time.Time     // before it was granted, or last kept alive
+	Since time.Time     // before it was granted
 }
 
 // enough is how many leases are kept ready at most. Who leads more elections than that
@@ -26,24 +26,22 @@ type Leases[Use comparable] struct {
 	ready map[Use]Lease
 }
 
-// Take has do carried out with the lease that is ready for a use, or none. Meanwhile that
-// is kept alive. It is returned if that was done: then its TTL counts from the start of the
-// call.
-func (l *Leases[Use]) Take(use Use, keepAlive func(id string) error, do func(ready Lease) error) (alive Lease, _ error) {
+// Take returns the lease that is ready for a use, or none. It is kept alive while do is
+// carried out: its TTL counts from the start of the call, or it is not returned.
+func (l *Leases[Use]) Take(use Use, keepAlive func(id string) error, do func() error) (Lease, error) {
 	ready := l.remove(use)
 	if ready.ID == "" {
-		return Lease{}, do(ready)
+		return Lease{}, do()
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
-		now := time.Now()
-		if keepAlive(ready.ID) == nil {
-			alive = Lease{ready.ID, ready.TTL, now}
+		if keepAlive(ready.ID) != nil {
+			ready = Lease{}
 		}
 	})
-	err := do(ready)
+	err := do()
 	both.Wait()
-	return alive, err
+	return ready, err
 }
 
 // put keeps a lease ready.
