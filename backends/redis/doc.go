@@ -201,7 +201,8 @@
 //     of the names with ":heir" and ":request" at the end too,
 //     and with a hold (Options.Hold) of those with ":hold";
 //   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
-//     works, but watches learn of a release only at their next look;
+//     works, but watches learn of a release only at their next look. The messages have
+//     the records in them: whoever may subscribe may read these;
 //   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE. A server that
 //     refuses is not asked again by that store until all its watches have ended.
 //
@@ -246,13 +247,18 @@
 // A watch looks (one EVALSHA) at its beginning, when its subscription stands,
 // after each hint, when the record's expiry is due (within 21 ms after it), and at
 // intervals of at most Options.Backstop (1 s, less up to a quarter). So a leader
-// learns within about a second that its record was deleted or overwritten. All who
+// learns within about a second that its record was deleted or overwritten. All watches
+// of a Store together make up to a hundred looks a second that nothing asked for: with
+// more than a hundred safes the intervals are longer. All who
 // watch a safe by one Store share these looks: they cost about one a second, however
 // many wait. With thousands of processes, or with keyspace events, a longer Backstop
 // will do. Processes that wait for the same expiry look at moments spread over 20 ms.
 // Hints make nobody look more often than every 10 ms.
 //
-// Hints come from the scripts, which publish each change, at once; and from
+// Hints come from the scripts, which publish each change, at once, with the record that
+// they have written and the revision before it. A watch that has shown that revision
+// shows the record, and looks after that: a message that is lost, late or false is made
+// good by the look. Hints also come from
 // keyspace events where the server's notify-keyspace-events has them ("Kg$xe"
 // will do), for what other programs do. Neither is needed, and the setting is
 // never changed. Without events, another program's DEL or SET is seen at the next

@@ -16,6 +16,10 @@ const (
 
 	// rest is the shortest time between two looks, whatever the hints.
 	rest = 10 * time.Millisecond
+
+	// share is the time that each watched safe adds to the longest time between two
+	// looks that no hint asks for: all of them together make so many a second.
+	share = 10 * time.Millisecond
 )
 
 // Watch implements [kv.Store]. It looks when it is told to, when the record is
@@ -51,7 +55,7 @@ func (s *Store) shown(look lookout) *board.Board {
 // pause returns how long a watch that has seen rec waits for a hint before it
 // looks again.
 func (s *Store) pause(rec kv.Record, left time.Duration) time.Duration {
-	d := s.backstop
+	d := max(s.backstop, time.Duration(s.hub.watched())*share)
 	if s.observed && !rec.Foreign && rec.TTL > 0 {
 		// Of two refreshes in a row that no hint told of, one is seen all the same.
 		d = min(d, rec.TTL/2)
