@@ -56,7 +56,7 @@ func (b *bequest) of(name string, rec kv.Record) json.RawMessage {
 		return nil
 	}
 	whole := *b
-	rec.Value, rec.Note = "", "" // nobody compares them, and they may be long
+	rec.Value, rec.Note = "", "" // they may be long, and a delete does without them
 	whole.Name, whole.Record = name, rec
 	text, err := json.Marshal(whole)
 	if err != nil {
@@ -80,15 +80,10 @@ func release(text json.RawMessage) {
 	if err != nil {
 		return
 	}
-	store, err := address.Open()
-	if err != nil {
-		return
-	}
-	defer store.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), b.Record.TTL)
 	defer cancel()
 	for ctx.Err() == nil {
-		switch err := b.remove(ctx, store.KV); {
+		switch err := b.remove(ctx, address); {
 		case err == nil, errors.Is(err, kv.ErrStale), errors.Is(err, kv.ErrInvalid):
 			return
 		}
@@ -96,9 +91,15 @@ func release(text json.RawMessage) {
 	}
 }
 
-// remove makes one try.
-func (b *bequest) remove(ctx context.Context, store kv.Store) error {
+// remove makes one try, with a client of its own: that of a try before may wait long until
+// it connects again.
+func (b *bequest) remove(ctx context.Context, address *storeurl.Address) error {
+	store, err := address.Open()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
 	ctx, cancel := context.WithTimeout(ctx, min(releaseTry, b.Record.TTL/3))
 	defer cancel()
-	return store.Delete(ctx, b.Name, b.Record)
+	return store.KV.Delete(ctx, b.Name, b.Record)
 }

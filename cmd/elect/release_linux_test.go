@@ -66,6 +66,39 @@ func TestTheNextCommandRunsAsSoonAsNobodyIsLeftOfAnElectThatWasKilled(t *testing
 	}
 }
 
+// What happens to the store's connections before elect is killed ends a second later.
+func TestTheGuardReleasesThoughTheStoreIsAwayForAWhile(t *testing.T) {
+	for name, url := range servers(t) {
+		for what, harm := range map[string]func(*testenv.Proxy){
+			"refused":             (*testenv.Proxy).Cut,
+			"silent":              (*testenv.Proxy).BlackHole,
+			"without its replies": (*testenv.Proxy).DropReplies,
+			"slow":                func(p *testenv.Proxy) { p.Delay(300 * time.Millisecond) },
+		} {
+			t.Run(name+" is "+what, func(t *testing.T) {
+				t.Parallel() // mostly it waits
+				p := at(t, url)
+				server := strings.Split(url, "/")[2]
+				proxy := testenv.NewProxy(t, server)
+				direct := p.store
+				p.store = strings.Replace(url, server, proxy.Addr(), 1)
+				first := p.run(stay, "--id", "first", "--ttl", endless)
+				child, guard := p.pid("child"), guardOf(t, first)
+				p.store = direct
+				second := p.run(`echo $$ >"$1/second"; while :; do sleep 0.05; done`, "--id", "second", "--ttl", endless)
+				eventually(t, "the second waits", func() bool { return strings.Contains(second.err.String(), "waiting") })
+				harm(proxy)
+				first.send(t, syscall.SIGKILL)
+				gone(t, child)
+				time.Sleep(time.Second)
+				proxy.Heal()
+				p.pid("second")
+				gone(t, guard)
+			})
+		}
+	}
+}
+
 func TestTheGuardReleasesWithTheStoresSecretsThatTheCommandDoesNotGet(t *testing.T) {
 	redis := testenv.StartRedis(t, "--requirepass", "hunter2").Addr()
 	p := at(t, "redis://:hunter2@"+redis)
