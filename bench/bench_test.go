@@ -118,7 +118,7 @@ func reportIsWhole(t *testing.T, r results) {
 	read, err := loadResults(path)
 	require.NoError(t, err)
 	require.Equal(t, r.Runs, read.Runs)
-	require.NoError(t, writeReport(o, path))
+	require.NoError(t, writeReport(o, []string{path}))
 	text, err := os.ReadFile(filepath.Join(o.out, "RESULTS.md"))
 	require.NoError(t, err)
 	for _, run := range r.Runs {

@@ -4,7 +4,8 @@
 //	go run .                                     every work on every store: RESULTS.md and a file in results/
 //	go run . -work handover -store etcd,redis    some of them
 //	go run . -quick                              whether all works work, in a minute
-//	go run . -report results/FILE.json           RESULTS.md from a file, and run nothing
+//	go run . -report results/ONE.json,results/OTHER.json -before results/OLD.json
+//	                                             RESULTS.md from files, and run nothing
 //
 // Candidates are in processes of their own: this program starts itself. Instants are
 // compared by the clock that all processes of a host share. Servers are real ones, with
@@ -52,7 +53,7 @@ func command(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.report != "" {
+	if len(o.report) > 0 {
 		return writeReport(o, o.report)
 	}
 	r, failure := runAll(ctx, o, strings.Join(append([]string{"go run ."}, args...), " "), os.Stderr)
@@ -64,5 +65,5 @@ func command(ctx context.Context, args []string) error {
 		return errors.Join(failure, err)
 	}
 	fmt.Fprintln(os.Stderr, "written:", path)
-	return errors.Join(failure, writeReport(o, path))
+	return errors.Join(failure, writeReport(o, []string{path}))
 }

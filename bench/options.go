@@ -26,9 +26,10 @@ type options struct {
 	ttl                        time.Duration // zero for each work's own
 	quick                      bool
 	label                      string
-	out                        string // the folder of RESULTS.md and results
-	report                     string // a results file to report, and run nothing
-	source                     string // the library's source, for the simulation
+	out                        string   // the folder of RESULTS.md and results
+	report                     []string // results files to report, and run nothing
+	before                     []string // those of an earlier engine, to compare with
+	source                     string   // the library's source, for the simulation
 }
 
 func defaultOptions() options {
@@ -78,7 +79,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.BoolVar(&o.quick, "quick", o.quick, "run every work once, with tiny numbers")
 	flags.StringVar(&o.label, "label", o.label, "what to call these results")
 	flags.StringVar(&o.out, "out", o.out, "the `folder` of RESULTS.md and results/")
-	flags.StringVar(&o.report, "report", o.report, "write RESULTS.md from this `file`, and run nothing")
+	list(flags, &o.report, "report", "write RESULTS.md from these `files`, and run nothing")
+	list(flags, &o.before, "before", "compare with what these `files` have of an earlier engine")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -20,10 +20,17 @@ var reportText string
 // A report is results as RESULTS.md shows them.
 type report struct {
 	results
-	File  string
-	Works []chapter
-	Goals []verdict
-	Plots []string
+	Files  []source
+	Works  []chapter
+	Goals  []verdict
+	Plots  []string
+	Before comparison
+}
+
+// A source is a file of results that is reported.
+type source struct {
+	results
+	File string // relative to the report
 }
 
 // A chapter is a work in the report.
@@ -40,17 +47,16 @@ type table struct {
 	Notes   []string
 }
 
-// writeReport writes RESULTS.md and the plots of a results file.
-func writeReport(o options, path string) error {
-	r, err := loadResults(path)
+// writeReport writes RESULTS.md and the plots of results files.
+func writeReport(o options, paths []string) error {
+	r, files, err := merge(o, paths)
 	if err != nil {
 		return err
 	}
-	name, err := filepath.Rel(o.out, path)
-	if err != nil {
+	rep := report{results: r, Files: files, Goals: judge(r)}
+	if rep.Before, err = compare(o, r); err != nil {
 		return err
 	}
-	rep := report{results: r, File: filepath.ToSlash(name), Goals: judge(r)}
 	for _, w := range works() {
 		if c := chapterOf(r, w); len(c.Tables) > 0 {
 			rep.Works = append(rep.Works, c)
