@@ -22,7 +22,7 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 		return kv.Record{}, err
 	}
 	var seen entry
-	ready, err := s.spares.Take(use{key, ttl}, func(session string) error {
+	ready, err := s.spares.Take(ctx, use{key, ttl}, func(ctx context.Context, session string) error {
 		_, err := s.renew(ctx, session)
 		return err
 	}, func() (err error) {

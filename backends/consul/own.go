@@ -33,8 +33,8 @@ func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
-	return s.spares.Provide(use{key, rec.TTL},
-		func() (spare.Lease, error) { return s.grant(ctx, key, rec.TTL) },
+	return s.spares.Provide(ctx, use{key, rec.TTL},
+		func(ctx context.Context) (spare.Lease, error) { return s.grant(ctx, key, rec.TTL) },
 		func() error { return s.withdraw(ctx, key, rec) })
 }
 

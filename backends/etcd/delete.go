@@ -15,8 +15,8 @@ func (sf safe) delete(ctx context.Context, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
-	return sf.spares.Provide(use{sf.start, rec.TTL},
-		func() (spare.Lease, error) { return sf.grant(ctx, rec.TTL) },
+	return sf.spares.Provide(ctx, use{sf.start, rec.TTL},
+		func(ctx context.Context) (spare.Lease, error) { return sf.grant(ctx, rec.TTL) },
 		func() error { return sf.withdraw(ctx, rec) })
 }
 

@@ -29,7 +29,7 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	var seen line
 	// The lease is known to live before the record has it. Whoever finds the record, and
 	// not the answer to this, trusts it from the start of the call.
-	ready, err := sf.spares.Take(use{sf.start, time.Duration(seconds) * time.Second}, func(lease string) error {
+	ready, err := sf.spares.Take(ctx, use{sf.start, time.Duration(seconds) * time.Second}, func(ctx context.Context, lease string) error {
 		_, err := sf.keepAlive(ctx, lease)
 		return err
 	}, func() (err error) {

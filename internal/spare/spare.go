@@ -3,6 +3,7 @@
 package spare
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -13,6 +14,9 @@ type Lease struct {
 	TTL   time.Duration // as granted
 	Since time.Time     // before it was granted
 }
+
+// patience is how much longer than what is done beside it a request about a lease may take.
+const patience = 10 * time.Millisecond
 
 // enough is how many leases are kept ready at most. Who leads more elections than that
 // seldom resigns from all of them to lead them again.
@@ -28,19 +32,16 @@ type Leases[Use comparable] struct {
 
 // Take returns the lease that is ready for a use, or none. It is kept alive while do is
 // carried out: its TTL counts from the start of the call, or it is not returned.
-func (l *Leases[Use]) Take(use Use, keepAlive func(id string) error, do func() error) (Lease, error) {
+func (l *Leases[Use]) Take(ctx context.Context, use Use, keepAlive func(ctx context.Context, id string) error, do func() error) (Lease, error) {
 	ready := l.remove(use)
 	if ready.ID == "" {
 		return Lease{}, do()
 	}
-	var both sync.WaitGroup
-	both.Go(func() {
-		if keepAlive(ready.ID) != nil {
+	err := beside(ctx, func(ctx context.Context) {
+		if keepAlive(ctx, ready.ID) != nil {
 			ready = Lease{}
 		}
-	})
-	err := do()
-	both.Wait()
+	}, do)
 	return ready, err
 }
 
@@ -61,18 +62,29 @@ func (l *Leases[Use]) put(use Use, one Lease) {
 
 // Provide has a lease granted for a use, if none is ready, while do is carried out: a
 // store that logs what it does logs both at once.
-func (l *Leases[Use]) Provide(use Use, grant func() (Lease, error), do func() error) error {
+func (l *Leases[Use]) Provide(ctx context.Context, use Use, grant func(context.Context) (Lease, error), do func() error) error {
 	if !l.lacks(use) {
 		return do()
 	}
-	var both sync.WaitGroup
-	both.Go(func() {
-		if one, err := grant(); err == nil {
+	return beside(ctx, func(ctx context.Context) {
+		if one, err := grant(ctx); err == nil {
 			l.put(use, one)
 		}
-	})
-	defer both.Wait()
-	return do()
+	}, do)
+}
+
+// beside carries aside out while it does what matters. That does not wait for it for long.
+func beside(ctx context.Context, aside func(context.Context), do func() error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var both sync.WaitGroup
+	both.Go(func() { aside(ctx) })
+	began := time.Now()
+	err := do()
+	late := time.AfterFunc(time.Since(began)+patience, stop)
+	defer late.Stop()
+	both.Wait()
+	return err
 }
 
 // remove returns the lease for a use, and has it no more.
