@@ -39,19 +39,13 @@ func TestALeaderWhoseRecordIsAnothersByNowHandsNothingOver(t *testing.T) {
 		faults := twice(store)
 		stop := b.succession(faults, store)
 		faults.On(kvfault.Watch).DropRequests()
-		next := make(chan kv.Record, 1)
-		go func() { // before b comes to it
-			store.Remove(b.name)
-			rec, err := store.Create(t.Context(), b.name, kv.Record{Signature: "z/1", TTL: ttl})
-			if err != nil {
-				t.Error(err)
-			}
-			next <- rec
-		}()
-		z := <-next
+		rec, err := store.Get(t.Context(), b.name)
+		require.NoError(t, err)
+		z, err := store.Swap(t.Context(), b.name, rec, kv.Record{Signature: "z/1", TTL: ttl}) // nor is it vacant for b
+		require.NoError(t, err)
 		require.ErrorIs(t, stop(), context.Canceled)
 		synctest.Wait()
-		rec, err := store.Get(t.Context(), b.name)
+		rec, err = store.Get(t.Context(), b.name)
 		require.NoError(t, err)
 		require.Equal(t, z, rec)
 		faults.Heal()
