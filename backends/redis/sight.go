@@ -36,6 +36,12 @@ func (v *sight) look(ctx context.Context, show func(kv.Record)) (time.Duration, 
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, outcome("watch", v.name, err, nil)
 	}
+	v.noted(rec, show)
+	return v.store.pause(rec, left), nil // which asks the hub, that calls hear
+}
+
+// noted shows what a look has seen.
+func (v *sight) noted(rec kv.Record, show func(kv.Record)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.show, v.revision = show, 0
@@ -43,7 +49,6 @@ func (v *sight) look(ctx context.Context, show func(kv.Record)) (time.Duration, 
 		v.revision = rec.Revision
 	}
 	show(rec)
-	return v.store.pause(rec, left), nil
 }
 
 // hear shows what a writer says that it has written, if that follows on what was shown
