@@ -74,6 +74,11 @@ type Record struct {
 	// returns.
 	Lasting bool
 
+	// Shared lets Create back the record by a lease that backs others of this process too,
+	// as Held.Share lets RefreshAll; all that is said there holds from the start. It is never
+	// set in a record that a store returns.
+	Shared bool
+
 	// Foreign is set if this library did not write the record, or wrote it in a
 	// version from the future. It is somebody's lock.
 	Foreign bool
@@ -148,7 +153,7 @@ var (
 //   - No error contains credentials.
 type Store interface {
 	// Create puts a record into a vacant safe. Of rec it uses the Signature,
-	// Value, Note and TTL, and Lasting. It returns the record as it stands, with a token larger
+	// Value, Note and TTL, Lasting and Shared. It returns the record as it stands, with a token larger
 	// than that of every earlier record of the safe.
 	//
 	// It returns ErrHeld if a live record is there (the caller's own too), and
@@ -176,7 +181,7 @@ type Store interface {
 	Swap(ctx context.Context, name string, old, next Record) (Record, error)
 
 	// Refresh starts the TTL of the caller's record anew and returns the record
-	// as it stands in the safe. It changes neither value nor token nor revision:
+	// as it stands in the safe. It changes neither value nor token nor revision, but for Held.Share:
 	// no caller sees it, whoever judges expiry.
 	//
 	// Success proves that the safe held rec's signature and token during the

@@ -42,8 +42,8 @@ func (b *Board) Follow(name string, tell func(kv.Record, error)) (stop func()) {
 	if t == nil {
 		t = b.open(name)
 	}
-	f := &follower{topic: t, tell: tell, since: t.begun}
-	t.followers[f] = struct{}{}
+	f := &follower{topic: t, tell: tell, since: t.begun, place: len(t.followers)}
+	t.followers = append(t.followers, f)
 	t.wanted = true
 	t.arrange()
 	return f.stop
@@ -51,8 +51,19 @@ func (b *Board) Follow(name string, tell func(kv.Record, error)) (stop func()) {
 
 // open begins a topic. It is called with mu held.
 func (b *Board) open(name string) *Topic {
-	t := &Topic{board: b, name: name, followers: make(map[*follower]struct{})}
+	t := &Topic{board: b, name: name}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	b.topics[name] = t
 	return t
+}
+
+// Holds says that the store has just confirmed that a safe holds a record, as after a
+// refresh. If that is what was shown last, the next look comes when next has passed: what
+// changes sooner is hinted at.
+func (b *Board) Holds(name string, rec kv.Record, next time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t := b.topics[name]; t != nil {
+		t.holds(rec, next)
+	}
 }

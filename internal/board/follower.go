@@ -7,6 +7,7 @@ import "github.com/electkv/election/kv"
 // it is guarded by the board's mutex.
 type follower struct {
 	topic *Topic
+	place int // among the topic's followers
 	tell  func(kv.Record, error)
 
 	since uint64        // the looks that had begun when it came: none of them is for it

@@ -30,7 +30,7 @@ type Topic struct {
 	latest  time.Time     // when the next one begins at the latest
 	alarm   *time.Timer
 
-	followers map[*follower]struct{}
+	followers []*follower
 }
 
 // Hint says that it may be worth to look.
@@ -102,14 +102,28 @@ func (t *Topic) see() (next time.Duration, err error) {
 	return t.look(t.ctx, t.show)
 }
 
-// due looks if it is time. It may be called late: when a hint has begun the look sooner.
+// due looks if it is time. It may be called too early: when a hint has begun a look sooner,
+// or when the time was put off.
 func (t *Topic) due() {
 	t.board.mu.Lock()
 	defer t.board.mu.Unlock()
-	if t.looking == nil && !time.Now().Before(t.latest) {
+	early := time.Until(t.latest)
+	if early > 0 && t.looking == nil && !t.hinted {
+		t.alarm.Reset(early)
+		return
+	}
+	if early <= 0 && t.looking == nil {
 		t.wanted = true
 	}
 	t.arrange()
+}
+
+// holds puts the next look off if rec is what was shown last, and nobody waits for a look.
+func (t *Topic) holds(rec kv.Record, next time.Duration) {
+	later := time.Now().Add(next)
+	if t.looking == nil && !t.hinted && rec.Owns(t.record) && rec.Revision == t.record.Revision && later.After(t.latest) {
+		t.latest = later
+	}
 }
 
 // show notes what the safe holds.
@@ -134,7 +148,7 @@ func (t *Topic) fail(err error) {
 
 // tell has all followers told what they do not know.
 func (t *Topic) tell() {
-	for f := range t.followers {
+	for _, f := range t.followers {
 		f.wake()
 	}
 }
@@ -142,8 +156,11 @@ func (t *Topic) tell() {
 // leave takes a follower away. With the last one, what the topic began ends. It is called
 // with the board's mutex held, and returns what the caller has to wait for without it.
 func (t *Topic) leave(f *follower) (wait func()) {
-	delete(t.followers, f)
-	if len(t.followers) > 0 {
+	end := len(t.followers) - 1
+	last := t.followers[end]
+	t.followers[f.place], last.place = last, f.place
+	t.followers[end] = nil
+	if t.followers = t.followers[:end]; end > 0 {
 		return func() {}
 	}
 	if t.board.topics[t.name] == t {

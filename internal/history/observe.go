@@ -18,13 +18,21 @@ import (
 // is out of this process's hands, and may be called by several goroutines at
 // once.
 //
-// The view has lines if store has, and hands over in one step ([kv.HandOver]) if store
-// does.
+// The view has lines if store has, hands over in one step ([kv.HandOver]) if store
+// does, and refreshes many records at once ([kv.Batch]) if store does.
 func Observe(store kv.Store, note func(Event)) kv.Queue {
-	return &observed{store: store, note: note}
+	o := &observed{store: store, note: note}
+	if all, ok := store.(kv.Batch); ok {
+		return batch{o, all}
+	}
+	return o
 }
 
-var _ kv.HandOver = (*observed)(nil)
+var (
+	_ kv.HandOver = (*observed)(nil)
+	_ kv.HandOver = batch{}
+	_ kv.Batch    = batch{}
+)
 
 type observed struct {
 	store kv.Store

@@ -88,6 +88,7 @@ type Record struct {
 	TTL       time.Duration `json:"ttl_ns,omitempty"`
 	Lease     string        `json:"lease,omitempty"`
 	Lasting   bool          `json:"lasting,omitempty"`
+	Shared    bool          `json:"shared,omitempty"`
 	Foreign   bool          `json:"foreign,omitempty"`
 	Permanent bool          `json:"permanent,omitempty"`
 }

@@ -30,19 +30,23 @@ type Leases[Use comparable] struct {
 	ready map[Use]Lease
 }
 
-// Take returns the lease that is ready for a use, or none. It is kept alive while do is
-// carried out: its TTL counts from the start of the call, or it is not returned.
+// Take returns the lease that is ready for a use, or none. It is kept alive as by KeepAlive.
 func (l *Leases[Use]) Take(ctx context.Context, use Use, keepAlive func(ctx context.Context, id string) error, do func() error) (Lease, error) {
-	ready := l.remove(use)
-	if ready.ID == "" {
+	return KeepAlive(ctx, l.remove(use), keepAlive, do)
+}
+
+// KeepAlive has a lease kept alive while do is carried out, and returns it: its TTL counts
+// from the start of the call. If that cannot be said, or there is no lease, it returns none.
+func KeepAlive(ctx context.Context, one Lease, keepAlive func(ctx context.Context, id string) error, do func() error) (Lease, error) {
+	if one.ID == "" {
 		return Lease{}, do()
 	}
 	err := beside(ctx, func(ctx context.Context) {
-		if keepAlive(ctx, ready.ID) != nil {
-			ready = Lease{}
+		if keepAlive(ctx, one.ID) != nil {
+			one = Lease{}
 		}
 	}, do)
-	return ready, err
+	return one, err
 }
 
 // put keeps a lease ready.

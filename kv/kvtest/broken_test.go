@@ -34,7 +34,7 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		useless[c.Name] = true
 	}
-	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches, oneStepBreaches, boardBreaches) {
+	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches, oneStepBreaches, boardBreaches, batchBreaches) {
 		t.Run(b.sentence, func(t *testing.T) {
 			noticed := map[string]string{}
 			for _, c := range kvtest.Cases() {

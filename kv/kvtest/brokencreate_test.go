@@ -65,6 +65,17 @@ var createBreaches = []breach{
 		},
 	},
 	{
+		sentence: "a create returns what it was asked for with the record",
+		noticed:  "create uses signature, value, note and TTL alone",
+		open: func(good *memkv.Store) kv.Store {
+			return &broken{Store: good, create: func(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+				got, err := good.Create(ctx, name, rec)
+				got.Shared = rec.Shared
+				return got, err
+			}}
+		},
+	},
+	{
 		sentence: "a create looks first and writes then",
 		noticed:  "one of many creates wins",
 		open: func(good *memkv.Store) kv.Store {

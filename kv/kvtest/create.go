@@ -26,7 +26,7 @@ var createCases = []Case{
 	},
 	{
 		Name:   "create uses signature, value, note and TTL alone",
-		Clause: "Of rec, Create uses the Signature, Value, Note and TTL, and Lasting.",
+		Clause: "Of rec, Create uses the Signature, Value, Note and TTL, Lasting and Shared.",
 		check:  createUsesSignatureValueNoteAndTTLAlone,
 	},
 	{
@@ -73,12 +73,13 @@ func aHeldSafeDoesNotTakeItsOwnRecordAgain(t *trial) {
 func createUsesSignatureValueNoteAndTTLAlone(t *trial) {
 	name, rec := t.name(), t.signed("v")
 	rec.Token, rec.Revision, rec.Permanent = 1<<62, 1<<61, true
-	rec.Lease = strings.Repeat("no such lease ", 3)
+	rec.Lease, rec.Shared = strings.Repeat("no such lease ", 3), true
 	got := t.create(t.s, name, rec)
 	require.NotEqual(t, rec.Token, got.Token)
 	require.NotEqual(t, rec.Revision, got.Revision)
 	require.NotEqual(t, rec.Lease, got.Lease)
 	require.False(t, got.Permanent)
+	require.False(t, got.Shared, "it is never set in a record that a store returns")
 	t.holds(name, got)
 	t.refresh(t.s, name, got)
 }

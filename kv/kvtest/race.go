@@ -106,18 +106,18 @@ func oneOfManyWinsASafeWhoseRecordHasExpired(t *trial) {
 }
 
 // The owner refreshes and publishes, at first almost without pause, and once more after
-// the usurper's swap has returned: what begins then must fail. Its pauses grow, or the
-// usurper of a slow store would never come between two publications.
+// the usurper's swap has returned: what begins then must fail. Its pauses grow with time, or
+// the usurper of a slow store would never come between two publications.
 func anOwnerAndAUsurperAreNeverBothRight(t *trial) {
 	for range 5 {
 		name, rec := t.held()
 		var usurped atomic.Bool
 		var late atomic.Int32
 		var owner sync.WaitGroup
+		begin := time.Now()
 		owner.Go(func() {
-			after := false
-			for turn := 0; !after; turn++ {
-				time.Sleep(t.ttl / 10000 << min(turn/16, 10))
+			for after := false; !after; {
+				time.Sleep(t.ttl / 10000 << min(20*time.Since(begin)/patience, 12))
 				after = usurped.Load()
 				mine, err := t.s.Refresh(t.ctx, name, rec)
 				if err != nil {
@@ -164,7 +164,7 @@ func ownersThatComeAndGoHoldTheSafeOneAtATime(t *trial) {
 		mu       sync.Mutex
 		tokens   []uint64
 	)
-	deadline := time.Now().Add(ample)
+	deadline := time.Now().Add(4 * patience)
 	t.rush(owners, nil, func(s kv.Store) (kv.Record, error) {
 		for n := 0; n < terms; {
 			rec, err := s.Create(t.ctx, name, t.signed("v"))

@@ -19,7 +19,7 @@ const (
 	// promptly is how soon a call returns whose context has ended.
 	promptly = 5 * time.Second
 	// ample is a TTL that no case outlasts.
-	ample = time.Minute
+	ample = 5 * time.Minute
 )
 
 // A trial is one case at work on one backend.

@@ -1,0 +1,124 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/electkv/election/kv"
+)
+
+// errUntold stands for the verdict that a store owes.
+var errUntold = errors.New("the store has not said what became of the refresh")
+
+// A round is refreshes that one call of the store is to carry out.
+type round struct {
+	class  class
+	ctx    context.Context
+	stop   context.CancelFunc
+	opened time.Time
+	window *time.Timer // when it ends, the store is called
+
+	mu       sync.Mutex
+	called   bool // nothing joins any more
+	parts    []*part
+	live     int       // parts that were not told
+	deadline time.Time // the earliest of all parts
+}
+
+// A part is one refresh of a round.
+type part struct {
+	held kv.Held
+	tell func(Verdict)
+	told bool // or about to be
+}
+
+// begin makes a round whose window opens now.
+func begin(c class) *round {
+	r := &round{class: c, opened: time.Now()}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	r.window = time.AfterFunc(c.window, r.run)
+	return r
+}
+
+// join adds a part. It is called with the package's mutex held, and the round is open.
+func (r *round) join(p *part, deadline time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.parts) == 0 || deadline.Before(r.deadline) {
+		r.deadline = deadline
+	}
+	r.parts = append(r.parts, p)
+	r.live++
+}
+
+// call closes the round, and returns what the store is to be asked for.
+func (r *round) call() (parts []*part, deadline time.Time) {
+	mu.Lock()
+	defer mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if open[r.class] == r {
+		delete(open, r.class)
+	}
+	r.called = true
+	for _, p := range r.parts {
+		if !p.told {
+			parts = append(parts, p)
+		}
+	}
+	return parts, r.deadline
+}
+
+// run asks the store for all parts, and tells each what became of it: the last one when
+// nothing else is left to be done.
+func (r *round) run() {
+	defer r.stop()
+	parts, deadline := r.call()
+	if len(parts) == 0 {
+		return
+	}
+	last := r.ask(parts, deadline)
+	for _, p := range parts {
+		if done, _ := r.finish(p); done { // not if the store keeps the contract
+			p.tell(Verdict{Err: errUntold, Opened: r.opened})
+		}
+	}
+	if last != nil {
+		last()
+	}
+}
+
+// ask calls the store. It returns what tells the last part.
+func (r *round) ask(parts []*part, deadline time.Time) (last func()) {
+	ctx, cancel := context.WithDeadline(r.ctx, deadline)
+	defer cancel()
+	records := make([]kv.Held, len(parts))
+	for i, p := range parts {
+		records[i] = p.held
+	}
+	r.class.store.RefreshAll(ctx, records, func(i int, rec kv.Record, err error) {
+		tell := func() { parts[i].tell(Verdict{rec, err, r.opened}) }
+		switch first, over := r.finish(parts[i]); {
+		case over:
+			last = tell
+		case first:
+			tell()
+		}
+	})
+	return last
+}
+
+// finish reports whether a part is to be told, as it is only once, and whether it is the
+// last one.
+func (r *round) finish(p *part) (first, last bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if p.told {
+		return false, false
+	}
+	p.told = true
+	r.live--
+	return true, r.live == 0
+}

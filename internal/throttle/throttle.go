@@ -1,0 +1,76 @@
+// Package throttle bounds how many requests the elections of a process have at one store at
+// a time, but for those on which a term depends.
+//
+// Ten thousand elections that begin at once, or that get their store back at once, would
+// ask for ten thousand things in the same moment. Their terms' refreshes would wait behind
+// all of that in the client, on the network and in the server, and terms would end that
+// have just begun. So claims and looks wait here, in the order in which they came, and
+// refreshes and releases pass.
+//
+// A request that waits here has not been sent: neither its time limit nor the trust in what
+// it brings has begun to count.
+package throttle
+
+import (
+	"context"
+	"reflect"
+	"sync"
+
+	"github.com/electkv/election/internal/gate"
+	"github.com/electkv/election/kv"
+)
+
+// width is how many may be at one store. Fewer elections than that never wait.
+const width = 128
+
+// A queue is the requests at one store, on their way or waiting.
+type queue struct {
+	gate  *gate.Gate
+	count int
+}
+
+// The queues that are not empty.
+var (
+	mu     sync.Mutex                  //nolint:gochecknoglobals // elections that share a store know nothing of each other
+	queues = make(map[kv.Store]*queue) //nolint:gochecknoglobals // see mu
+)
+
+// Enter waits until a request may be sent to the store. It returns the cause of ctx's end if
+// that comes first. Call leave when the request has been answered.
+func Enter(ctx context.Context, store kv.Store) (leave func(), err error) {
+	if !reflect.ValueOf(store).Comparable() { // it cannot be told from others
+		return func() {}, nil
+	}
+	q := join(store)
+	next, err := q.gate.Enter(ctx)
+	if err != nil {
+		q.part(store)
+		return func() {}, err
+	}
+	return func() {
+		next()
+		q.part(store)
+	}, nil
+}
+
+// join counts one more request at a store.
+func join(store kv.Store) *queue {
+	mu.Lock()
+	defer mu.Unlock()
+	q := queues[store]
+	if q == nil {
+		q = &queue{gate: gate.Fixed(width)}
+		queues[store] = q
+	}
+	q.count++
+	return q
+}
+
+// part counts one less, and forgets an empty queue.
+func (q *queue) part(store kv.Store) {
+	mu.Lock()
+	defer mu.Unlock()
+	if q.count--; q.count == 0 {
+		delete(queues, store)
+	}
+}
