@@ -11,6 +11,8 @@ import (
 	"weak"
 
 	"github.com/hashicorp/consul/api"
+
+	"github.com/electkv/election/internal/gate"
 )
 
 // What the stores of one client have under way at once, so that no watch takes a
@@ -60,7 +62,7 @@ const (
 
 // connections shares out what one client has under way.
 type connections struct {
-	requests, polls gate
+	requests, polls *gate.Gate
 
 	mu      sync.Mutex
 	refused time.Time              // the agent had no room for a request when
@@ -76,8 +78,7 @@ var perClient sync.Map //nolint:gochecknoglobals // the bound is that of a clien
 
 func connectionsOf(client *api.Client) *connections {
 	c := &connections{long: make(map[*longPoll]struct{}), views: make(map[subject]*view)}
-	c.requests.width = c.room
-	c.polls.width = func() int { return shortPolls }
+	c.requests, c.polls = gate.New(c.room), gate.Fixed(shortPolls)
 	if client == nil {
 		return c
 	}
@@ -115,22 +116,24 @@ func (c *connections) request(ctx context.Context, do func(context.Context) erro
 }
 
 func (c *connections) requestOnce(ctx context.Context, do func(context.Context) error) error {
-	if err := c.requests.enter(ctx); err != nil {
+	leave, err := c.requests.Enter(ctx)
+	if err != nil {
 		return err
 	}
-	defer c.requests.leave()
+	defer leave()
 	traced, connected := traceConnection(ctx, c.starved)
-	err := do(traced)
+	err = do(traced)
 	connected()
 	return c.heed(ctx, err)
 }
 
 // poll makes one short request of a watch, when it is its turn.
 func (c *connections) poll(ctx context.Context, do func(context.Context) error) error {
-	if err := c.polls.enter(ctx); err != nil {
+	leave, err := c.polls.Enter(ctx)
+	if err != nil {
 		return err
 	}
-	defer c.polls.leave()
+	defer leave()
 	for {
 		if err := sleep(ctx, c.untilRead(time.Now())); err != nil {
 			return err

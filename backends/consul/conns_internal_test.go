@@ -21,84 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAGateLetsSoManyInAtOnceAndTheOthersInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		width := 2
-		g := gate{width: func() int { return width }}
-		require.NoError(t, g.enter(t.Context()))
-		require.NoError(t, g.enter(t.Context()))
-		order := make(chan int, 5)
-		leaves := make([]context.CancelFunc, cap(order))
-		var crowd sync.WaitGroup
-		for i := range leaves {
-			var ctx context.Context
-			ctx, leaves[i] = context.WithCancel(t.Context())
-			crowd.Go(func() {
-				if g.enter(ctx) == nil {
-					order <- i
-				}
-			})
-			synctest.Wait()
-		}
-		leaves[1]() // it has waited for too long
-		synctest.Wait()
-		require.Empty(t, order)
-		g.leave()
-		require.Equal(t, 0, <-order)
-		width = 1
-		g.leave()
-		synctest.Wait()
-		require.Empty(t, order, "it has shrunk")
-		g.leave()
-		require.Equal(t, 2, <-order)
-		synctest.Wait()
-		require.Empty(t, order)
-		width = 2
-		late := make(chan error, 1)
-		crowd.Go(func() { late <- g.enter(t.Context()) })
-		synctest.Wait()
-		require.Empty(t, late, "it has grown, and others have waited for longer")
-		g.leave()
-		require.ElementsMatch(t, []int{3, 4}, []int{<-order, <-order})
-		g.leave()
-		require.NoError(t, <-late)
-		crowd.Wait()
-		g.leave()
-		g.leave()
-		require.Zero(t, g.inside)
-		require.Empty(t, g.line)
-		for _, leave := range leaves {
-			leave()
-		}
-	})
-}
-
-// Turns that come and contexts that end at the same moment.
-func TestNobodyIsLostAtAGate(t *testing.T) {
-	g := gate{width: func() int { return 1 }}
-	var inside atomic.Int64
-	var crowd sync.WaitGroup
-	for range 50 {
-		crowd.Go(func() {
-			for range 100 {
-				ctx, cancel := context.WithTimeout(context.Background(), 50*time.Microsecond)
-				if g.enter(ctx) == nil {
-					if inside.Add(1) > 1 {
-						panic("two at once")
-					}
-					runtime.Gosched()
-					inside.Add(-1)
-					g.leave()
-				}
-				cancel()
-			}
-		})
-	}
-	crowd.Wait()
-	require.Zero(t, g.inside)
-	require.Empty(t, g.line)
-}
-
 // In a bubble, an instant is chosen in which nothing was refused for long.
 func quiet() *connections {
 	c := connectionsOf(nil)
@@ -376,22 +298,4 @@ func TestPollsThatAreGivenUpLeaveNoDebt(t *testing.T) {
 		c.untilRead(now)
 	}
 	require.LessOrEqual(t, c.untilRead(now), (shortPolls+1)*pollSpaceCalm)
-}
-
-func TestAGateThatHasBecomeWiderLetsInThoseWhoWait(t *testing.T) {
-	width := 1
-	g := &gate{width: func() int { return width }}
-	require.NoError(t, g.enter(t.Context()))
-	in := make(chan error)
-	go func() { in <- g.enter(t.Context()) }()
-	for waiting := 0; waiting == 0; {
-		g.mu.Lock()
-		waiting = len(g.line)
-		g.mu.Unlock()
-	}
-	g.mu.Lock()
-	width = 3
-	g.mu.Unlock()
-	require.NoError(t, g.enter(t.Context()), "nobody has left")
-	require.NoError(t, <-in)
 }
