@@ -14,7 +14,7 @@ import (
 // that those who watch it keep their place.
 type safe struct {
 	line   []place
-	topics map[*board.Topic]struct{} // of those who follow it
+	topics []*board.Topic // of those who follow it
 }
 
 // A place is a record in line.
@@ -51,11 +51,18 @@ func (sf *safe) add(rec kv.Record) kv.Record {
 // set replaces a record in the line, and wakes everybody who watches the safe.
 func (sf *safe) set(i int, rec kv.Record) kv.Record {
 	sf.line[i] = place{rec: rec}
-	if !rec.Permanent {
-		sf.line[i].expires = time.Now().Add(rec.TTL)
-	}
+	sf.renew(i)
 	sf.wake()
 	return rec
+}
+
+// renew starts the TTL of a record in the line anew. That is no change: a topic that looks
+// when the record would have expired finds that it lives.
+func (sf *safe) renew(i int) kv.Record {
+	if p := &sf.line[i]; !p.rec.Permanent {
+		p.expires = time.Now().Add(p.rec.TTL)
+	}
+	return sf.line[i].rec
 }
 
 func (sf *safe) remove(i int) {
@@ -64,7 +71,7 @@ func (sf *safe) remove(i int) {
 }
 
 func (sf *safe) wake() {
-	for t := range sf.topics {
+	for _, t := range sf.topics {
 		t.Hint()
 	}
 }
@@ -74,7 +81,7 @@ func (sf *safe) wake() {
 func (s *Store) at(name string) *safe {
 	sf := s.safes[name]
 	if sf == nil {
-		sf = &safe{topics: make(map[*board.Topic]struct{})}
+		sf = &safe{}
 		s.safes[name] = sf
 	}
 	sf.sweep()
@@ -139,9 +146,9 @@ func (s *Store) follow(name string, t *board.Topic, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if sf := s.at(name); on {
-		sf.topics[t] = struct{}{}
-	} else {
-		delete(sf.topics, t)
+		sf.topics = append(sf.topics, t)
+	} else if i := slices.Index(sf.topics, t); i >= 0 {
+		sf.topics = slices.Delete(sf.topics, i, i+1)
 	}
 }
 

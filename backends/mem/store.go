@@ -171,7 +171,7 @@ func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (_ kv.Reco
 			return kv.Record{}, kv.ErrStale
 		}
 		leads = i == 0
-		return sf.set(i, sf.line[i].rec), nil
+		return sf.renew(i), nil
 	})
 	return rec, leads, err
 }

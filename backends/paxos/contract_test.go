@@ -30,7 +30,7 @@ func TestThreeMembersKeepTheContract(t *testing.T) {
 // keepsTheContract holds a new cluster to a case, each of whose messages takes up to so
 // long.
 func keepsTheContract(t *testing.T, c kvtest.Case, slow time.Duration) {
-	cl := newCluster(t, 3, paxoskv.Options{MaxTTL: 2 * time.Minute})
+	cl := newCluster(t, 3, paxoskv.Options{MaxTTL: 10 * time.Minute})
 	if slow > 0 {
 		cl.net.slow(func() time.Duration { return rand.N(slow) })
 	}

@@ -18,7 +18,7 @@ import (
 // TestMembersOverTCPKeepTheContract opens members and a client of one cluster in turn.
 func TestMembersOverTCPKeepTheContract(t *testing.T) {
 	authority := testenv.NewAuthority(t)
-	opts := paxoskv.Options{Cluster: "contract", TLS: authority.Config("127.0.0.1"), MaxTTL: 2 * time.Minute}
+	opts := paxoskv.Options{Cluster: "contract", TLS: authority.Config("127.0.0.1"), MaxTTL: 10 * time.Minute}
 	for range 3 {
 		opts.Peers = append(opts.Peers, testenv.FreeAddr(t))
 	}

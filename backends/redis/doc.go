@@ -244,6 +244,15 @@
 //
 // Each operation is one EVALSHA, HandOver among them. A leader sends its refreshes.
 //
+// RefreshAll takes one EVALSHA for each hundred records, with up to four of them at once.
+// The script compares the whole text of each record, and sets the expiry where it is the
+// one expected. Each record that it does not confirm is then refreshed by an EVALSHA of
+// its own, with up to eight at once: one that was lost, or published anew meanwhile. So
+// are, from the beginning, records with a text of more than 1 KiB, those with plain values,
+// and all records in a cluster, with up to eight at once for each node. To refresh
+// 10,000 records with texts of about 200 bytes took the server 36 ms of its processor;
+// one by one, it took 650 ms.
+//
 // A watch looks (one EVALSHA) at its beginning, when its subscription stands,
 // after each hint, when the record's expiry is due (within 21 ms after it), and at
 // intervals of at most Options.Backstop (1 s, less up to a quarter). So a leader

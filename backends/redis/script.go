@@ -24,6 +24,8 @@ var (
 	handOverLua string
 	//go:embed refresh.lua
 	refreshLua string
+	//go:embed batch.lua
+	batchLua string
 	//go:embed delete.lua
 	deleteLua string
 	//go:embed look.lua
@@ -57,6 +59,7 @@ var (
 	swapScript     = newScript(byServer, recordLua, swapLua)
 	handOverScript = newScript(byServer, recordLua, handOverLua)
 	refreshScript  = newScript(byServer, recordLua, refreshLua)
+	batchScript    = newScript(batchLua)
 	deleteScript   = newScript(byServer, recordLua, deleteLua)
 	lookScript     = newScript(byServer, recordLua, lookLua)
 

@@ -61,6 +61,7 @@ type Store struct {
 }
 
 var (
+	_ kv.Batch    = (*Store)(nil)
 	_ kv.Board    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
 )
@@ -158,7 +159,11 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 		return kv.Record{}, err
 	}
 	reply, err := s.run(ctx, refreshScript, at.keys(), rec.Signature, rec.Token)
-	return s.written("refresh", name, reply, err, kv.ErrStale)
+	rec, err = s.written("refresh", name, reply, err, kv.ErrStale)
+	if err == nil {
+		s.confirmed(name, rec)
+	}
+	return rec, err
 }
 
 // Delete implements [kv.Store] with one script: GET, compare, DEL.

@@ -52,6 +52,12 @@ func (s *Store) shown(look lookout) *board.Board {
 	})
 }
 
+// confirmed has the watches of a safe look no sooner than they have to, when a refresh has
+// just found that it holds the record, and given it a new life.
+func (s *Store) confirmed(name string, rec kv.Record) {
+	s.board.Holds(name, rec, s.pause(rec, rec.TTL))
+}
+
 // pause returns how long a watch that has seen rec waits for a hint before it
 // looks again.
 func (s *Store) pause(rec kv.Record, left time.Duration) time.Duration {

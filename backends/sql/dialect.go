@@ -102,6 +102,28 @@ func (d Dialect) conflict(err error) bool {
 	}
 }
 
+// unsuited reports whether a statement for many rows did nothing, for a reason that
+// statements for single rows need not meet.
+func (d Dialect) unsuited(err error) bool {
+	switch d {
+	case PostgreSQL:
+		return postgresUnsuited(err)
+	case MySQL:
+		return mysqlUnsuited(err)
+	default:
+		return false
+	}
+}
+
+// width returns how many of so many statements are worth sending at once. SQLite has one
+// writer at a time: the others would only be told to come again.
+func (d Dialect) width(most int) int {
+	if d == SQLite {
+		return 1
+	}
+	return most
+}
+
 // missing reports whether the table, or a column of it, is not there.
 func (d Dialect) missing(err error) bool {
 	switch d {

@@ -33,7 +33,13 @@ const mysqlTable = `CREATE TABLE IF NOT EXISTS {table} (
 //
 // A session without autocommit would be told of writes that nobody else ever sees;
 // a server that is read only may be written to by root.
+//
+// The inner statement of refreshMany is a table of its own, by its LIMIT, and takes
+// the locks that the outer one needs. JSON_TABLE and SKIP LOCKED came with MySQL 8.0 and
+// MariaDB 10.6; earlier servers understand none of it: see mysqlUnsuited. The number
+// that it hands on is the time at which it began, since there are several revisions.
 func mysqlWords() []string {
+	const mine = "JSON_TABLE(:safes, '$[*]' COLUMNS (n VARCHAR(2048) PATH '$.n', s LONGTEXT PATH '$.s', t BIGINT PATH '$.t')) AS mine"
 	const micros = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
 	return []string{
 		"{unfit}", "CASE WHEN CONCAT(@@global.read_only) NOT IN ('0', 'OFF') THEN 1 WHEN @@autocommit <> 1 THEN 2 ELSE 0 END",
@@ -56,6 +62,15 @@ func mysqlWords() []string {
 		"{empty}", "''",
 		"{changed}", "",
 		"{refreshed}", "",
+		"{many}", `{waiting}UPDATE {table} AS safe JOIN (
+	SELECT name FROM ` + mine + ` STRAIGHT_JOIN {table} ON name = UNHEX(n)
+	WHERE signature = UNHEX(s) AND token = t AND ttl > 0 AND {alive}
+	LIMIT 1000000 FOR UPDATE SKIP LOCKED) AS free ON safe.name = free.name
+SET {lasts}, revision = revision + 0 * LAST_INSERT_ID(` + micros + `), updated = {now}
+WHERE TRUE{fit}`,
+		"{renewed}", `SELECT {unfit}, TRUE, {columns}, name
+FROM ` + mine + ` STRAIGHT_JOIN {table} ON name = UNHEX(n)
+WHERE TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires) >= :since + ttl`,
 		"{hold}", " LOCK IN SHARE MODE",
 		"{guard}", "SELECT 1 FROM {table} WHERE {owned} LOCK IN SHARE MODE",
 	}
@@ -121,6 +136,11 @@ func mysqlConflict(err error) bool {
 	}
 	return false
 }
+
+// mysqlUnsuited reports whether the server refused a statement for many rows. It carries
+// out all of a statement or nothing, and there are servers that do not understand this
+// one, or for which somebody has locked more than its rows.
+func mysqlUnsuited(err error) bool { return mysqlNumber(err) != 0 }
 
 func mysqlMissing(err error) bool {
 	switch mysqlNumber(err) {

@@ -1,6 +1,9 @@
 package sqlkv
 
-import "errors"
+import (
+	"errors"
+	"strings"
+)
 
 const postgresTable = `CREATE TABLE IF NOT EXISTS {table} (
 	name      text COLLATE "C" PRIMARY KEY,
@@ -50,6 +53,14 @@ ON CONFLICT DO NOTHING`, // with either index, whichever is the first to see it
 		"{empty}", "''",
 		"{changed}", "\nRETURNING revision, CAST(pg_notify(CAST(:channel AS text), CAST(:name AS text)) AS text)",
 		"{refreshed}", "\nRETURNING 0, TRUE, {columns}",
+		"{many}", `WITH free AS (
+	SELECT name FROM {table} AS safe
+	JOIN json_to_recordset(CAST(CAST(:safes AS text) AS json)) AS mine (n text, s text, t bigint) ON name = n
+	WHERE signature = decode(s, 'hex') AND token = t AND ttl > 0 AND {alive}
+	FOR NO KEY UPDATE OF safe SKIP LOCKED)
+UPDATE {table} SET {lasts}, updated = {now}
+{host}WHERE name IN (SELECT name FROM free){refreshed}, name`,
+		"{renewed}", "",
 		"{hold}", " FOR KEY SHARE",
 		"{guard}", "SELECT 1 FROM {table} WHERE {owned} FOR KEY SHARE",
 	}
@@ -93,6 +104,16 @@ func postgresConflict(err error) bool {
 		return true
 	}
 	return false
+}
+
+// postgresUnsuited reports whether the server refused a statement for many rows as such,
+// or for what is in one of its lines: a name, say, for which the database's encoding has
+// no characters.
+func postgresUnsuited(err error) bool {
+	state := sqlState(err)
+	return strings.HasPrefix(state, "22") || // data_exception
+		strings.HasPrefix(state, "42") || // syntax_error_or_access_rule_violation
+		strings.HasPrefix(state, "0A") // feature_not_supported
 }
 
 func postgresMissing(err error) bool {

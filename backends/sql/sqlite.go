@@ -64,6 +64,12 @@ func sqliteWords() []string {
 		"{empty}", "X''",
 		"{changed}", "\nRETURNING revision, ''",
 		"{refreshed}", "\nRETURNING 0, TRUE, {columns}",
+		"{many}", `UPDATE {table} SET {lasts}, updated = {now}
+WHERE name IN (SELECT json_extract(value, '$.n') FROM json_each(:safes))
+	AND typeof(signature) = 'blob' AND (name, hex(signature), token) IN
+		(SELECT json_extract(value, '$.n'), json_extract(value, '$.s'), json_extract(value, '$.t') FROM json_each(:safes))
+	AND ttl > 0 AND {alive}{refreshed}, name`,
+		"{renewed}", "",
 		"{hold}", "",
 		"{guard}", "UPDATE {table} SET token = token WHERE {owned} RETURNING 1",
 	}

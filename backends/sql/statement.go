@@ -27,6 +27,14 @@ FROM (SELECT 1 AS one) AS here LEFT JOIN {table} ON name = :name`
 	refresh = `{waiting}UPDATE {table} SET {lasts}, {mark}updated = {now}
 {host}WHERE {owned}{fit}{refreshed}`
 
+	// refreshMany is refresh for a list of records. It passes by rows that somebody has
+	// locked, and shows each row that it has refreshed, with the name.
+	refreshMany = `{many}`
+
+	// renewed shows the rows of a list whose records last as if they were refreshed at
+	// the time given, or later. It is for MySQL, whose refreshMany shows no rows.
+	renewed = `{renewed}`
+
 	// publish changes what the owner tells.
 	publish = `{waiting}UPDATE {table} SET value = :value, note = :note, {renew}{bump}, updated = {now}
 {host}WHERE {owned} AND revision = :revision{fit}{changed}`
@@ -124,6 +132,8 @@ type phrasebook struct {
 	words   *strings.Replacer
 
 	checkUnexpired, insert, tryReplace, refresh, publish, handOver, release, guard statement
+	refreshMany                                                                    statement
+	renewed                                                                        statement // of MySQL
 	outlive, sight, sweep, unsight                                                 statement // of SQLite
 }
 
@@ -136,6 +146,7 @@ func newPhrasebook(d Dialect, j judge, table string) *phrasebook {
 	p.insert = p.say(insert, 0)
 	p.tryReplace = p.say(tryReplace, 0)
 	p.refresh = p.say(refresh, 0)
+	p.refreshMany, p.renewed = p.say(refreshMany, 0), p.say(renewed, 0)
 	p.publish = p.say(publish, 0)
 	p.handOver = p.say(handOver, 0)
 	p.release = p.say(release, 0)

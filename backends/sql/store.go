@@ -15,7 +15,10 @@ import (
 // clock (SQLite: by the host's). Use [New] to make one.
 type Store struct{ *table }
 
-var _ kv.Board = (*Store)(nil)
+var (
+	_ kv.Batch = (*Store)(nil)
+	_ kv.Board = (*Store)(nil)
+)
 
 // New returns a store in a table of the database, which stays the caller's: its
 // pool, its settings, its closing. The opts may be nil. [Migrate] makes the table.

@@ -126,10 +126,19 @@ func (t *table) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// query carries out a statement that has one row, or none, and tells which. It
-// reads on to the end: before that a write is not known to be committed.
+// query carries out a statement that has one row, or none, and tells which.
 func (t *table) query(ctx context.Context, st statement, v values, dest ...any) (found bool, err error) {
-	err = t.patiently(ctx, func() error {
+	err = t.rows(ctx, st, v, func(rows *sql.Rows) (err error) {
+		found, err = only(rows, dest...)
+		return err
+	})
+	return found && err == nil, err
+}
+
+// rows carries out a statement that has rows, which read is given. It reads on to the
+// end: before that a write is not known to be committed.
+func (t *table) rows(ctx context.Context, st statement, v values, read func(*sql.Rows) error) error {
+	return t.patiently(ctx, func() error {
 		args, err := t.args(ctx, st, v)
 		if err != nil {
 			return err
@@ -138,18 +147,18 @@ func (t *table) query(ctx context.Context, st statement, v values, dest ...any) 
 		if err != nil {
 			return err
 		}
-		found, err = only(rows, dest...)
-		return err
+		return read(rows)
 	})
-	return found && err == nil, err
 }
+
+var errSeveral = errors.New("several rows have one name: see what sqlkv.Migrate says of the table")
 
 // only reads the one row that there is, or finds that there is none. Of several it
 // takes none for the safe.
 func only(rows *sql.Rows, dest ...any) (found bool, err error) {
 	for err == nil && rows.Next() {
 		if found {
-			err = errors.New("several rows have one name: see what sqlkv.Migrate says of the table")
+			err = errSeveral
 			break
 		}
 		found, err = true, rows.Scan(dest...)

@@ -1,0 +1,51 @@
+package rediskv_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/kv"
+)
+
+// Each refresh is as good as a look, which would come when the record was due to expire.
+// When the refreshes end, the vacancy is seen as ever.
+func TestAWatchDoesNotLookForItselfWhileTheRecordIsRefreshed(t *testing.T) {
+	b := newBench(t, testenv.Redis(t))
+	const ttl, n = 2 * time.Second, 12
+	for name, refresh := range map[string]func(store *rediskv.Store, r kv.Held) error{
+		"alone": func(store *rediskv.Store, r kv.Held) error {
+			_, err := store.Refresh(b.ctx, r.Name, r.Record)
+			return err
+		},
+		"with others": func(store *rediskv.Store, r kv.Held) (err error) {
+			store.RefreshAll(b.ctx, []kv.Held{r}, func(_ int, _ kv.Record, told error) { err = told })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var sent requests
+			store := rediskv.New(sent.count(dial(t, b.addr)), nil)
+			r := b.hold(1, ttl)[0]
+			states := make(chan error, 10)
+			stop := store.Follow(r.Name, func(_ kv.Record, err error) { states <- err })
+			defer stop()
+			require.NoError(t, <-states)
+			require.NoError(t, refresh(store, r)) // which may have to teach the server the script
+			before, refreshed := sent.Load(), time.Now()
+			for range n {
+				time.Sleep(ttl / 4)
+				require.NoError(t, refresh(store, r))
+				refreshed = time.Now()
+			}
+			require.LessOrEqual(t, sent.Load()-before, int64(n+3), "requests: refreshes, and looks when hints begin to come")
+			require.Empty(t, states)
+			require.ErrorIs(t, <-states, kv.ErrVacant)
+			require.GreaterOrEqual(t, time.Since(refreshed), ttl-10*time.Millisecond)
+		})
+	}
+}
