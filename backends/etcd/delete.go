@@ -2,6 +2,7 @@ package etcdkv
 
 import (
 	"context"
+	"errors"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -10,14 +11,22 @@ import (
 )
 
 // delete takes rec from its place in line, be it the first or not, and has a lease granted
-// for the next create.
+// for the next create, unless there is one that records share.
 func (sf safe) delete(ctx context.Context, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
-	return sf.spares.Provide(ctx, use{sf.start, rec.TTL},
-		func(ctx context.Context) (spare.Lease, error) { return sf.grant(ctx, rec.TTL) },
-		func() error { return sf.withdraw(ctx, rec) })
+	withdraw := func() error { return sf.withdraw(ctx, rec) }
+	var err error
+	if sf.sharing.shared(rec.Lease) {
+		err = withdraw() // the next create finds a lease that records share, or has one granted
+	} else {
+		err = sf.spares.Provide(ctx, use{sf.start, rec.TTL}, func(ctx context.Context) (spare.Lease, error) { return sf.grant(ctx, rec.TTL) }, withdraw)
+	}
+	if err == nil || errors.Is(err, kv.ErrStale) {
+		sf.sharing.forget(sf.start, rec)
+	}
+	return err
 }
 
 func (sf safe) withdraw(ctx context.Context, rec kv.Record) error {

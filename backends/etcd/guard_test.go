@@ -2,6 +2,7 @@ package etcdkv_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -14,17 +15,22 @@ import (
 	"github.com/electkv/election/kv"
 )
 
+// A guard has conditions for a term's own Txns.
+type guard interface {
+	Guard(name string, rec kv.Record) []clientv3.Cmp
+}
+
 // writes reports whether the store lets rec's owner write.
-func writes(t testing.TB, client *clientv3.Client, store *etcdkv.Store, name string, rec kv.Record) bool {
+func writes(t testing.TB, client *clientv3.Client, store guard, name string, rec kv.Record) bool {
 	t.Helper()
 	return writesIf(t, client, store.Guard(name, rec))
 }
 
-// writesIf reports whether the store writes under the condition.
-func writesIf(t testing.TB, client *clientv3.Client, guard clientv3.Cmp) bool {
+// writesIf reports whether the store writes under the conditions.
+func writesIf(t testing.TB, client *clientv3.Client, conditions []clientv3.Cmp) bool {
 	t.Helper()
 	resp, err := client.Txn(within(t, patience)).
-		If(guard).
+		If(conditions...).
 		Then(clientv3.OpPut(prefix+"guarded", "written")).
 		Commit()
 	require.NoError(t, err)
@@ -133,8 +139,7 @@ func TestASafeIsNotSignedAnewOnTheSameLease(t *testing.T) {
 	})
 }
 
-// As the documentation warns: the guard is on the lease.
-func TestAGuardHoldsAgainOnceItsLeaseHasTheSafeBack(t *testing.T) {
+func TestAGuardStaysEndedWhenItsLeaseHasTheSafeBack(t *testing.T) {
 	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
@@ -146,37 +151,120 @@ func TestAGuardHoldsAgainOnceItsLeaseHasTheSafeBack(t *testing.T) {
 		require.False(t, writes(t, client, store, name, rec))
 		again := signed("again")
 		again.Lease = rec.Lease
-		_, err = store.Swap(within(t, patience), name, now, again)
+		again, err = store.Swap(within(t, patience), name, now, again)
 		require.NoError(t, err)
-		require.True(t, writes(t, client, store, name, rec))
+		require.False(t, writes(t, client, store, name, rec))
+		require.True(t, writes(t, client, store, name, again))
 	})
 }
 
-// A key that is missing has no lease, and neither has a record that was not
-// read from this store. They are not equal.
+// The guard is about the term, whatever its signature and its value look like.
+func TestAGuardIsForOneSignature(t *testing.T) {
+	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+		addr := testenv.Etcd(t)
+		client, store := dial(t, nil, addr), openWith(t, nil, options, addr)
+		guardsOneSignature(t, client, store, store)
+	})
+}
+
+func guardsOneSignature(t *testing.T, client *clientv3.Client, store kv.Store, guard guard) {
+	for _, signature := range []string{"", `","ttl_ms":`, `"`, `\`, "<&>\u2028", "ключ", "{}-,", "a\x00b"} {
+		rec := signed("v")
+		name := rec.Signature
+		rec.Signature += signature
+		rec, err := store.Create(within(t, patience), name, rec)
+		require.NoError(t, err)
+		before := rec
+		for _, value := range []string{"", "one", "\xff\x00", "two"} {
+			require.True(t, writes(t, client, guard, name, before), signature)
+			rec, err = store.Refresh(within(t, patience), name, rec)
+			require.NoError(t, err)
+			require.True(t, writes(t, client, guard, name, before), signature)
+			rec = publish(t, store, name, rec, value)
+			require.True(t, writes(t, client, guard, name, rec), signature)
+		}
+		longer := rec
+		longer.Signature += "!"
+		shorter := rec
+		shorter.Signature = rec.Signature[:len(rec.Signature)-1]
+		require.False(t, writes(t, client, guard, name, longer))
+		require.False(t, writes(t, client, guard, name, shorter))
+		next, err := store.Swap(within(t, patience), name, rec, signed("next"))
+		require.NoError(t, err)
+		require.False(t, writes(t, client, guard, name, rec), signature)
+		require.True(t, writes(t, client, guard, name, next))
+		require.NoError(t, store.Delete(within(t, patience), name, next))
+		require.False(t, writes(t, client, guard, name, next))
+	}
+}
+
+// A create that comes late brings the signature back, though others led since.
+func TestAGuardEndsWithItsToken(t *testing.T) {
+	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+		addr := testenv.Etcd(t)
+		client, store := dial(t, nil, addr), openWith(t, nil, options, addr)
+		guardsOneToken(t, client, store, store)
+	})
+}
+
+func guardsOneToken(t *testing.T, client *clientv3.Client, store kv.Store, guard guard) {
+	name, rec := held(t, store)
+	require.NoError(t, store.Delete(within(t, patience), name, rec))
+	again, err := store.Create(within(t, patience), name, rec)
+	require.NoError(t, err)
+	require.Greater(t, again.Token, rec.Token)
+	require.False(t, writes(t, client, guard, name, rec))
+	require.True(t, writes(t, client, guard, name, again))
+}
+
 func TestAGuardNeverHoldsForNothing(t *testing.T) {
 	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
-		for what, other := range map[string]kv.Record{
-			"nothing":         {},
-			"no lease":        {Signature: rec.Signature, Token: rec.Token},
-			"not a lease":     {Signature: rec.Signature, Token: rec.Token, Lease: "lease"},
-			"another's lease": {Signature: rec.Signature, Token: rec.Token, Lease: "1"},
-			"foreign":         {Value: "v", Lease: rec.Lease, Foreign: true},
-		} {
-			require.False(t, writes(t, client, store, name, other), what)
-			require.False(t, writes(t, client, store, name+"-vacant", other), what)
-		}
-		require.False(t, writes(t, client, store, name+"-vacant", rec))
-		require.False(t, writes(t, client, store, "", rec), "no name")
+		neverHolds(t, client, store, name, rec)
 		require.False(t, writesIf(t, client, etcdkv.New(client, nil).Guard("", rec)), "no key at all")
 		require.False(t, writesIf(t, client, etcdkv.New(client, nil).Guard("", kv.Record{})), "no key and no lease")
+		if options.Layout != etcdkv.OneKey || options.Plain {
+			rec.Lease = "1"
+			require.False(t, writes(t, client, store, name, rec), "another lease")
+		}
+		rec.Lease = "lease"
+		require.False(t, writes(t, client, store, name, rec), "no lease's name")
 		removeAll(t, client, options, name)
 		require.False(t, writes(t, client, store, name, rec))
 		putOver(t, client, options, name, "somebody")
 		require.False(t, writes(t, client, store, name, rec))
 	})
+}
+
+func neverHolds(t *testing.T, client *clientv3.Client, guard guard, name string, rec kv.Record) {
+	for what, change := range map[string]func(*kv.Record){
+		"nothing":           func(r *kv.Record) { *r = kv.Record{} },
+		"no signature":      func(r *kv.Record) { r.Signature = "" },
+		"no token":          func(r *kv.Record) { r.Token = 0 },
+		"an earlier token":  func(r *kv.Record) { r.Token-- },
+		"an endless token":  func(r *kv.Record) { r.Token = math.MaxUint64 },
+		"another signature": func(r *kv.Record) { r.Signature = "other" },
+		"foreign":           func(r *kv.Record) { r.Foreign = true },
+	} {
+		other := rec
+		change(&other)
+		require.False(t, writes(t, client, guard, name, other), what)
+		require.False(t, writes(t, client, guard, name+"-vacant", other), what)
+	}
+	require.False(t, writes(t, client, guard, name+"-vacant", rec))
+	require.False(t, writes(t, client, guard, "", rec), "no name")
+	require.True(t, writes(t, client, guard, name, rec))
+}
+
+// Somebody puts the record's own text back, without its lease: nobody could be elected
+// any more, and its owner leads no longer.
+func TestAGuardEndsWhenTheTextIsPutBackWithoutALease(t *testing.T) {
+	client, store := dial(t, nil, testenv.Etcd(t)), open(t, nil, testenv.Etcd(t))
+	name, rec := held(t, store)
+	require.True(t, writes(t, client, store, name, rec))
+	put(t, client, name, kv.Encode(kv.Record{Signature: rec.Signature, TTL: rec.TTL}))
+	require.False(t, writes(t, client, store, name, rec))
 }
 
 // A foreign holder is nobody's leader, and one that comes to the key ends the

@@ -53,6 +53,9 @@ func (sf safe) handOverFrom(ctx context.Context, old kv.Record, own safe, heir k
 	if err == nil && !done {
 		err = kv.ErrStale
 	}
+	if err == nil {
+		sf.sharing.forget(sf.start, old)
+	}
 	return rec, err
 }
 

@@ -75,7 +75,7 @@ func (s *Store) openLine(ctx context.Context, name string) (safe, error) {
 // safe returns the safe called name, or [kv.ErrInvalid].
 func (s *Store) safe(name string) (safe, error) {
 	base := s.opts.Prefix + name + s.opts.Suffix
-	sf := safe{client: s.client, spares: &s.spares, base: base, start: base, plain: s.opts.Plain, observed: s.observed}
+	sf := safe{client: s.client, spares: &s.spares, sharing: &s.sharing, base: base, start: base, plain: s.opts.Plain, observed: s.observed}
 	if err := s.unfit(); err != nil {
 		return safe{}, err
 	}

@@ -15,7 +15,7 @@ import (
 type line struct {
 	revision   int64
 	places     map[string]*mvccpb.KeyValue // by key
-	companions map[string]*mvccpb.KeyValue // by key
+	companions map[string]*mvccpb.KeyValue // by key; nil if there are none
 }
 
 // head returns the place that was created first, which is what the safe holds,
@@ -42,11 +42,11 @@ func (l *line) front() line {
 
 // apply carries changes out. One message has all changes of a revision, so that
 // the line is then as it was at the last one's.
-func (l *line) apply(events []*clientv3.Event) {
+func (l *line) apply(events []*mvccpb.Event) {
 	for _, event := range events {
 		key := string(event.Kv.Key)
 		l.revision = event.Kv.ModRevision
-		if event.Type == clientv3.EventTypeDelete {
+		if event.Type == mvccpb.DELETE {
 			delete(l.places, key)
 		} else {
 			l.places[key] = event.Kv
@@ -92,15 +92,14 @@ func (sf safe) line(resp *clientv3.TxnResponse) line {
 
 // sort tells places and companions apart.
 func (sf safe) sort(revision int64, pairs []*mvccpb.KeyValue) line {
-	l := line{
-		revision:   revision,
-		places:     make(map[string]*mvccpb.KeyValue),
-		companions: make(map[string]*mvccpb.KeyValue),
-	}
+	l := line{revision: revision, places: make(map[string]*mvccpb.KeyValue)}
 	for _, pair := range pairs {
-		if key := string(pair.Key); sf.has(key) {
+		switch key := string(pair.Key); {
+		case sf.has(key):
 			l.places[key] = pair
-		} else {
+		case l.companions == nil:
+			l.companions = map[string]*mvccpb.KeyValue{key: pair}
+		default:
 			l.companions[key] = pair
 		}
 	}

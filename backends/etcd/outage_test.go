@@ -9,6 +9,7 @@ import (
 
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvtest"
 )
 
 // calls calls every operation on a safe that rec holds, each with a context of
@@ -73,6 +74,26 @@ func TestCallsReturnWhenTheirContextEndsThoughTheServerHangs(t *testing.T) {
 			requireOpen(t, op, err)
 			require.ErrorIs(t, err, context.DeadlineExceeded, op)
 		}
+	}
+}
+
+// A late context ends some time after its deadline, as any does on a busy machine.
+type late struct {
+	context.Context
+	deadline time.Time
+}
+
+func (l late) Deadline() (time.Time, bool) { return l.deadline, true }
+
+func TestADeadlineIsReportedThoughItsContextIsLate(t *testing.T) {
+	store := open(t, nil, testenv.Etcd(t))
+	name, rec := held(t, store)
+	ctx := late{within(t, 300*time.Millisecond), time.Now()}
+	_, err := store.Refresh(ctx, name, rec)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	ctx = late{within(t, 300*time.Millisecond), time.Now()}
+	for _, told := range kvtest.RefreshAll(t, ctx, store, []kv.Held{{Name: name, Record: rec}}) {
+		require.ErrorIs(t, told.Err, context.DeadlineExceeded)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 type safe struct {
 	client     *clientv3.Client
 	spares     *spare.Leases[use]
+	sharing    *sharing
 	base       string // the prefix and the name
 	start, end string // end is empty if start is the only key
 	plain      bool   // values stand alone, and records at companions
@@ -28,6 +29,10 @@ type safe struct {
 
 // lined reports whether there can be more than one key.
 func (sf safe) lined() bool { return sf.end != "" }
+
+// shares reports whether its records can share a lease: in a line a key has its lease in its
+// name, and beside a plain value a guard knows the record by its lease.
+func (sf safe) shares() bool { return !sf.lined() && !sf.plain && !sf.observed }
 
 // key returns where a record lies that has the lease.
 func (sf safe) key(lease string) string {

@@ -20,34 +20,41 @@ func (sf safe) create(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	if err != nil {
 		return kv.Record{}, err
 	}
-	// Candidates come in crowds, and to be refused costs the cluster two writes and a
-	// lease. Most can be spared them by a read.
+	// Candidates come in crowds, and to be refused costs the cluster a write. Most can be
+	// spared it by a read.
 	gets := []clientv3.Op{sf.first(1)}
 	if !sf.lined() {
 		gets = append(gets, sf.gets(sf.start)[1:]...)
 	}
 	var seen line
+	look := func() (err error) {
+		if seen, err = sf.read(ctx, gets...); err == nil && len(seen.places) > 0 {
+			err = kv.ErrHeld
+		}
+		return err
+	}
+	sign := func(ready spare.Lease) (kv.Record, error) {
+		for key, pair := range seen.companions {
+			if pair.Lease == 0 || kv.Decode(string(pair.Value)).Foreign {
+				return kv.Record{}, fmt.Errorf("somebody else's data is at %q, where the record of a plain value belongs: %w", key, kv.ErrHeld)
+			}
+		}
+		return sf.sign(ctx, ready, rec, kv.Record{}, sf.outrun(), func(key string) []clientv3.Cmp { return sf.open(key, seen) })
+	}
+	ttl := time.Duration(seconds) * time.Second
+	if rec.Shared && !rec.Lasting && sf.shares() && sf.fits(rec) {
+		return sf.createShared(ctx, ttl, look, sign)
+	}
 	// The lease is known to live before the record has it. Whoever finds the record, and
 	// not the answer to this, trusts it from the start of the call.
-	ready, err := sf.spares.Take(ctx, use{sf.start, time.Duration(seconds) * time.Second}, func(ctx context.Context, lease string) error {
+	ready, err := sf.spares.Take(ctx, use{sf.start, ttl}, func(ctx context.Context, lease string) error {
 		_, err := sf.keepAlive(ctx, lease)
 		return err
-	}, func() (err error) {
-		seen, err = sf.read(ctx, gets...)
-		return err
-	})
+	}, look)
 	if err != nil {
 		return kv.Record{}, err
 	}
-	if len(seen.places) > 0 {
-		return kv.Record{}, kv.ErrHeld
-	}
-	for key, pair := range seen.companions {
-		if pair.Lease == 0 || kv.Decode(string(pair.Value)).Foreign {
-			return kv.Record{}, fmt.Errorf("somebody else's data is at %q, where the record of a plain value belongs: %w", key, kv.ErrHeld)
-		}
-	}
-	return sf.sign(ctx, ready, rec, kv.Record{}, sf.outrun(), func(key string) []clientv3.Cmp { return sf.open(key, seen) })
+	return sign(ready)
 }
 
 // outrun is the error of a create if somebody wrote first.
@@ -100,9 +107,9 @@ func (sf safe) sign(ctx context.Context, lease spare.Lease, rec, former kv.Recor
 	next := kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, TTL: lease.TTL, Lease: lease.ID}
 	now, done, err := sf.put(ctx, next, former, conditions(sf.key(lease.ID))...)
 	// The client sends a Txn again after an answer of the kind "cancelled" that
-	// was not its own context's. If the safe has the lease that nobody else
-	// knows, then the first sending was carried out.
-	if err == nil && !done && now.Lease != lease.ID {
+	// was not its own context's. If the safe has the record with the lease of this one,
+	// then the first sending was carried out.
+	if err == nil && !done && (now.Lease != lease.ID || now.Signature != rec.Signature) {
 		return kv.Record{}, refused
 	}
 	return now, err

@@ -41,19 +41,23 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// A Store is a [kv.Store] in etcd that hands over in one step ([kv.HandOver]), and a
-// [kv.Queue] in the layout Queue. Use [New] to make one. What it knows it reads from
-// etcd, but for a lease that it has ready: any number of them may share the client and the
-// safes.
+// A Store is a [kv.Store] in etcd that hands over in one step ([kv.HandOver]) and refreshes
+// many records with few requests ([kv.Batch]), and a [kv.Queue] in the layout Queue. Use
+// [New] to make one. What it knows it reads from etcd, but for a lease that it has ready, and
+// which records share one (see [Store.RefreshAll]). Any number of them may share the client
+// and the safes; calls for a record that has shared a lease go to the one that it came from.
 type Store struct {
 	client   *clientv3.Client
 	opts     Options
 	observed bool // what it reads and writes are the cells of a register
 	board    *board.Board
+	watches  hub
 	spares   spare.Leases[use]
+	sharing  sharing
 }
 
 var (
+	_ kv.Batch    = (*Store)(nil)
 	_ kv.Board    = (*Store)(nil)
 	_ kv.Queue    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
@@ -78,13 +82,20 @@ func New(client *clientv3.Client, opts *Options) *Store {
 // it spares both if the safe is seen to be held. If the last Delete of the safe has had a
 // lease granted, that is kept alive beside the read, and no other is granted.
 //
-// A lost reply leaves a lease behind, with the record or without it; it fades
-// by itself, since nobody keeps it alive.
+// In the layout OneKey and without Options.Plain, a record that may be Shared gets a lease
+// that up to 500 records share. It is kept alive beside the read; one is granted if there is
+// none.
+//
+// A lost reply leaves a lease behind, with the record or without it. It fades by itself:
+// nobody keeps it alive, or, if it is shared, its other records leave it with their next
+// refresh.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	now := time.Now()
 	sf, err := s.open(ctx, name)
 	if err == nil {
 		rec, err = sf.create(ctx, rec)
 	}
+	s.sharing.silents(now, false)
 	return outcome(ctx, "create", name, rec, err)
 }
 
@@ -112,20 +123,45 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 // proves that the key still holds the record, with the same lease, and is the
 // first in line. The keep-alive alone proves nothing, since a lease outlives its
 // key, and neither does its refusal: if the key still holds the record with the lease
-// that etcd denies, the error leaves the outcome open, and a later call tells.
+// that etcd denies, the error leaves the outcome open, and a later call tells. A record that
+// shares a lease, or may, can take more: see [Store.RefreshAll].
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	now := time.Now()
 	sf, err := s.open(ctx, name)
 	if err == nil {
 		rec, err = sf.refresh(ctx, rec)
 	}
+	if err == nil {
+		rec = s.left(ctx, name, rec)
+	}
+	s.sharing.silents(now, false)
 	return outcome(ctx, "refresh", name, rec, err)
+}
+
+// RefreshAll implements [kv.Batch] in the layout OneKey: for 127 records at a time, with
+// Options.Plain 63, the LeaseKeepAlives of their leases on one stream, then one Txn. It
+// proves that their keys have the ModRevisions of the records, as they came from the store:
+// no other write has them, so each key holds its record with its lease. If the Txn is
+// refused, a second one reads the ModRevisions. What is left is refreshed singly as by
+// Refresh: records that have changed or are gone, or whose leases are denied.
+//
+// If a stream or a Txn fails, the outcome is open for those of its records that have no
+// answer. Where something else is in the place of the client's own Lease, each lease is kept
+// alive by a call of that. In the other layouts each record is refreshed singly.
+//
+// Records that may share a lease and do not yet come to do so, up to 500 of them, but not with
+// Options.Plain: the Txn moves them, once both leases are known to live. If nobody asks for the refresh of
+// one for three quarters of a TTL, a read tells whether it was left behind. Then the others leave the lease,
+// and it fades.
+func (s *Store) RefreshAll(ctx context.Context, records []kv.Held, tell func(i int, rec kv.Record, err error)) {
+	s.refreshAll(ctx, records, false, tell)
 }
 
 // Delete implements [kv.Store]: one Txn that deletes the key if its ModRevision and its
 // text are rec's. If they are not, a read tells whether the safe holds rec, perhaps with a
 // new value, and the Txn is made for that. The lease fades by itself: another key may have
 // it, and nobody keeps it alive for this one. Beside the Txn a lease is granted for the
-// next Create of the safe.
+// next Create of the safe, unless the record shares one.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	sf, err := s.open(ctx, name)
 	if err == nil {
@@ -198,10 +234,21 @@ func outcome(ctx context.Context, op, name string, rec kv.Record, err error) (kv
 	if err == nil {
 		return rec, nil
 	}
-	if cause := context.Cause(ctx); cause != nil && !definite(err) && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w (%w)", cause, err)
+	if !definite(err) {
+		if cause := ended(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w (%w)", cause, err)
+		}
 	}
 	return kv.Record{}, fmt.Errorf("etcdkv: %s %.80q: %w", op, name, err)
+}
+
+// ended returns why ctx has ended, or nil. The client looks at the deadline itself, and
+// may be a moment ahead of ctx.
+func ended(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
+		<-ctx.Done()
+	}
+	return context.Cause(ctx)
 }
 
 func definite(err error) bool {

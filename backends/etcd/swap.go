@@ -25,12 +25,17 @@ func (sf safe) swap(ctx context.Context, old, next kv.Record) (kv.Record, error)
 	if err != nil {
 		return kv.Record{}, err
 	}
+	var rec kv.Record
 	if next.Lease == "" {
-		return sf.sign(ctx, spare.Lease{}, next, now, kv.ErrStale, func(string) []clientv3.Cmp { return sf.holdsOnly(now) })
+		rec, err = sf.sign(ctx, spare.Lease{}, next, now, kv.ErrStale, func(string) []clientv3.Cmp { return sf.holdsOnly(now) })
+	} else {
+		rec, err = sf.handOver(ctx, now, next)
 	}
-	rec, err := sf.handOver(ctx, now, next)
 	if errors.Is(err, errDenied) {
 		err = sf.unbacked(ctx, now, next.Lease)
+	}
+	if err == nil {
+		sf.sharing.forget(sf.start, old)
 	}
 	return rec, err
 }
@@ -75,8 +80,7 @@ func (sf safe) publish(ctx context.Context, old, next kv.Record) (kv.Record, err
 // the heir either comes first, and the Txn is refused, or sees the safe's key.
 // A lease that has once been without keys gets none again.
 //
-// One lease does not back one signature after another: what knows the owner by
-// its lease, as Guard does, would not tell the two apart.
+// A lease that backs the record already is not the heir's own.
 //
 // It returns errDenied if etcd says that the heir has no lease, or no record with it.
 func (sf safe) handOver(ctx context.Context, now, heir kv.Record) (kv.Record, error) {

@@ -2,12 +2,11 @@ package etcdkv
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/electkv/election/kv"
 )
@@ -16,37 +15,31 @@ import (
 // before the first of them.
 type view struct {
 	safe
+	hub      *hub
 	backstop time.Duration
 	hint     func() // asks for a look
 
 	// Of looks, which come one at a time.
-	pause  time.Duration // after the next loss of the watch
-	opened time.Time
+	pause time.Duration // after the next loss of the watch
+	watch watch         // nil if there is none
 
 	mu    sync.Mutex
-	watch *watch            // nil if there is none
-	why   error             // why it was lost
-	show  func(kv.Record)   // nil until the line was read under this watch
-	line  line              // as it was read, and as changes have made it
-	early []*clientv3.Event // changes that came before it was read
+	why   error           // why the watch was lost
+	show  func(kv.Record) // nil until the line was read under this watch
+	line  line            // as it was read, and as changes have made it
+	early []*mvccpb.Event // changes that came before it was read
 }
 
-// A watch is one watch by the client, which a goroutine reads.
-type watch struct {
-	stop context.CancelFunc
-	done chan struct{}
-}
-
-// look reads the line, and opens a watch before that if none is open, or if it is so old
-// that its connection may be dead. It returns when that will be so.
+// look reads the line, and opens a watch before that if none is open, or if its connection
+// may be dead. It returns when that will be so.
 func (v *view) look(ctx context.Context, show func(kv.Record)) (next time.Duration, err error) {
-	for {
+	for begun := time.Now(); ; {
 		err := v.once(ctx, show)
 		switch {
 		case err == nil:
 			v.pause = firstPause
 			return jitter(v.backstop), nil
-		case !lost(err):
+		case !lost(err) || time.Since(begun) >= answerTime:
 			return 0, err
 		}
 		v.close()
@@ -94,53 +87,30 @@ func (v *view) once(ctx context.Context, show func(kv.Record)) error {
 	return nil
 }
 
-// open sees to it that there is a watch.
+// open sees to it that there is a watch. Where nothing was heard for long, it opens a new
+// one, whose confirmation proves that the connection lives.
 func (v *view) open(ctx context.Context) error {
 	v.mu.Lock()
-	w, why := v.watch, v.why
+	why := v.why
 	v.mu.Unlock()
 	switch {
 	case why != nil:
 		return why
-	case w != nil && time.Since(v.opened) < v.backstop*3/4:
+	case v.watch != nil && time.Since(v.watch.heard()) < v.backstop*3/4:
 		return nil
 	}
 	v.close()
-	v.opened = time.Now()
-	watching, stop := context.WithCancel(ctx)
-	late := time.AfterFunc(answerTime, stop)
-	// The client puts all watches whose contexts have the same gRPC metadata on one
-	// stream, and waits until the server has confirmed.
-	changes := v.client.Watch(clientv3.WithRequireLeader(watching), v.start, clientv3.WithRange(v.end))
-	if !late.Stop() {
-		stop()
-		return fmt.Errorf("no answer in %v", answerTime)
+	w, err := v.hub.open(ctx, v.client, span{v.start, v.end}, v)
+	if err != nil {
+		return err
 	}
-	w = &watch{stop: stop, done: make(chan struct{})}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.watch, v.show = w, nil
-	go func() {
-		defer close(w.done)
-		v.lose(w, v.follow(changes))
-	}()
+	v.watch = w
 	return nil
 }
 
-// follow takes in changes until the watch is lost. The client keeps every change that
-// nobody has taken from it.
-func (v *view) follow(changes clientv3.WatchChan) error {
-	for resp := range changes {
-		if err := resp.Err(); err != nil {
-			return err
-		}
-		v.take(resp.Events)
-	}
-	return errLost
-}
-
-// take takes changes in, and shows what is first in line if that is another record now.
-func (v *view) take(changes []*clientv3.Event) {
+// take implements [listener]: it takes changes in, and shows what is first in line if that
+// is another record now.
+func (v *view) take(changes []*mvccpb.Event) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.show == nil {
@@ -160,29 +130,26 @@ func (v *view) take(changes []*clientv3.Event) {
 }
 
 // apply carries out the changes that are later than what was read.
-func (v *view) apply(changes []*clientv3.Event) {
+func (v *view) apply(changes []*mvccpb.Event) {
 	seen := v.line.revision
-	v.line.apply(slices.DeleteFunc(changes, func(e *clientv3.Event) bool { return e.Kv.ModRevision <= seen }))
+	v.line.apply(slices.DeleteFunc(changes, func(e *mvccpb.Event) bool { return e.Kv.ModRevision <= seen }))
 }
 
-// lose notes that a watch was lost, and asks for a look, which begins anew.
-func (v *view) lose(w *watch, why error) {
+// lose implements [listener]: it asks for a look, which begins anew.
+func (v *view) lose(why error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.watch == w {
-		v.why = why
-		v.hint()
-	}
+	v.why = why
+	v.hint()
 }
 
 // close ends the watch.
 func (v *view) close() {
-	v.mu.Lock()
-	w := v.watch
-	v.watch, v.why, v.early = nil, nil, nil
-	v.mu.Unlock()
-	if w != nil {
-		w.stop()
-		<-w.done
+	if v.watch != nil {
+		v.watch.close()
+		v.watch = nil
 	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.why, v.show, v.early = nil, nil, nil
 }

@@ -34,13 +34,15 @@ const (
 // 100 ms late: syncWatchersLoop in its server/storage/mvcc/watchable_store.go.) With
 // Options.Plain, it reads the companion of each value that comes to be first. If the
 // watch is lost (the revision was compacted, the server has no leader), it begins anew.
-// All watches of a safe by one Store share an etcd watch, and each begins with a read.
+// All watches of a safe by one Store share an etcd watch, and each begins with a read. All
+// watches by one Store share a stream.
 //
 // For a slow reader changes are merged: it is told the newest state when it goes on.
 //
-// After about [Options].Backstop without a loss it begins anew as well, which
-// bounds how long a connection can be dead unnoticed. If no answer comes to the watch or
-// to a read within ten seconds, it ends with an error.
+// About every [Options].Backstop it reads again, and if nothing was heard on the stream for
+// that long, it begins anew, which bounds how long a connection can be dead unnoticed. If
+// no answer comes to the watch or to a read within ten seconds, or if it has only been lost
+// again for so long, it ends with an error.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return s.board.Watch(ctx, name)
 }
@@ -60,7 +62,7 @@ func (s *Store) shown(name string, t *board.Topic) (look board.Look, end func(),
 	if err != nil {
 		return nil, nil, fail(err)
 	}
-	v := &view{safe: sf, backstop: s.opts.Backstop, hint: t.Hint, pause: firstPause}
+	v := &view{safe: sf, hub: &s.watches, backstop: s.opts.Backstop, hint: t.Hint, pause: firstPause}
 	return func(ctx context.Context, show func(kv.Record)) (time.Duration, error) {
 		next, err := v.look(ctx, show)
 		if err != nil {
@@ -86,8 +88,11 @@ func answered(ctx context.Context, read func(context.Context) error) error {
 	return err
 }
 
-// errLost means that the client has closed the watch, and has not said why.
+// errLost means that a watch has ended, and may be opened anew.
 var errLost = errors.New("the watch is lost")
+
+// errSilent means that a watch was not confirmed in time.
+var errSilent = fmt.Errorf("%w: no answer in %v", errLost, answerTime)
 
 // lost reports whether a new look and a new watch are the answer to an error.
 func lost(err error) bool {
