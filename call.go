@@ -6,27 +6,59 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/electkv/election/internal/gather"
 	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/internal/throttle"
 	"github.com/electkv/election/kv"
 )
 
-// send makes a request, which is answered once.
-func (c *campaign) send(k machine.Key, r machine.Request) {
-	ctx, cancel := context.WithTimeout(c.ctx, r.Within)
+// send makes a request, which is answered once. Now is a moment before it leaves.
+func (c *campaign) send(k machine.Key, r machine.Request, now machine.Instant) {
+	a := machine.Answer{ID: r.ID, Key: k, Sent: now}
+	if r.Shared && c.batch != nil {
+		c.jobs++
+		asked := time.Now()
+		c.calls[k] = call{r.ID, gather.Refresh(c.batch, c.pace.window, r.Within, c.held(k, r), func(v gather.Verdict) {
+			a.Record, a.Ahead = v.Record, max(asked.Sub(v.Opened), 0)
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.answer(r.Op, &a, v.Err)
+			c.jobs--
+			c.conclude()
+		})}
+		return
+	}
+	ctx, cancel := context.WithCancel(c.ctx())
 	c.calls[k] = call{r.ID, cancel}
 	c.start(func() {
 		defer cancel()
-		a := machine.Answer{ID: r.ID, Key: k, Sent: c.clock()}
-		var err error
-		a.Record, a.Leads, err = c.carry(ctx, r)
-		a.Verdict = verdictOf(r.Op, err)
+		err := c.carry(ctx, r, &a)
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if r.Op != machine.Get || !errors.Is(ctx.Err(), context.Canceled) { // else a watch has shown it sooner
-			c.hear(k, r.Op, a.Verdict, err)
-		}
-		c.step(&machine.Event{Kind: machine.Answered, Answer: a})
+		c.answer(r.Op, &a, err)
 	})
+}
+
+// held returns what a refresh is to prove.
+func (c *campaign) held(k machine.Key, r machine.Request) kv.Held {
+	return kv.Held{Name: c.nameOf(k), Record: r.Old, Share: mayShare(k)}
+}
+
+// mayShare reports whether a record can share a lease with others of the process. A leader's
+// can. An heir's cannot: a hand-over puts the leader's record on the heir's lease, and that
+// record has to fade if the heir has just left.
+func mayShare(k machine.Key) bool { return k == machine.Lead }
+
+// answer tells the machine and the log what became of a request.
+func (c *campaign) answer(op machine.Op, a *machine.Answer, err error) {
+	a.Verdict = verdictOf(op, err)
+	if c.calls[a.Key].id == a.ID {
+		c.calls[a.Key] = call{}
+	}
+	if op != machine.Get || !errors.Is(err, context.Canceled) { // else a watch has shown it sooner
+		c.hear(a.Key, op, a.Verdict, err)
+	}
+	c.step(&machine.Event{Kind: machine.Answered, Answer: *a})
 }
 
 // hurry bounds the request that is on its way.
@@ -42,14 +74,32 @@ func (c *campaign) hurry(k machine.Key, r machine.Request) {
 	time.AfterFunc(r.Within, on.cancel)
 }
 
-// carry has a request carried out. Leads is of a Stay.
-func (c *campaign) carry(ctx context.Context, r machine.Request) (rec kv.Record, leads bool, err error) {
+// carry has a request carried out, and notes the answer. If no term depends on it, it waits
+// for its turn first. Its time limit counts from when it is sent.
+func (c *campaign) carry(ctx context.Context, r machine.Request, a *machine.Answer) (err error) {
+	if r.Op.Patient() {
+		leave, err := throttle.Enter(ctx, c.store)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		a.Sent = c.clock.now()
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Within)
+	defer cancel()
+	a.Record, a.Leads, err = c.ask(ctx, r)
+	return err
+}
+
+// ask has a request carried out. Leads is of a Stay.
+func (c *campaign) ask(ctx context.Context, r machine.Request) (rec kv.Record, leads bool, err error) {
 	name := c.nameOf(r.Key)
 	switch r.Op {
 	case machine.NoOp:
 	case machine.Ask:
 		err = c.healthy(ctx)
 	case machine.Create:
+		r.New.Shared = mayShare(r.Key)
 		rec, err = c.store.Create(ctx, name, r.New)
 	case machine.Refresh:
 		rec, err = c.store.Refresh(ctx, name, r.Old)

@@ -29,7 +29,7 @@ func (c *Candidate) Campaign(ctx context.Context) (*Term, error) {
 
 // flush has what was said by now reach those who were to be told.
 func (c *Candidate) flush() {
-	c.roles.out.flush()
+	c.roles.flush()
 	c.logs.flush()
 }
 
@@ -48,34 +48,39 @@ type entry struct {
 type campaign struct {
 	*Candidate
 	entry entry
-	base  context.Context    // parent of the term's context
-	ctx   context.Context    // of requests and watches
-	stop  context.CancelFunc // ends them
-
-	decided chan struct{} // closed when it is elected, or never will be
-	gone    chan struct{} // closed when nothing is left of it
+	base  context.Context // parent of the term's context
 
 	mu      sync.Mutex
-	state   *machine.Campaign
+	state   machine.Campaign
 	trace   *machine.Trace
-	alarm   *time.Timer // for when the machine is due
-	jobs    int         // goroutines that are at work
-	left    bool        // the machine is done
+	alarm   *time.Timer // for when the machine is due; nil if it never is
+	decided latch       // it is elected, or never will be
+	gone    latch       // nothing is left of it
 	calls   [2]call     // on their way, by lock
 	watches [2]*watching
-	sick    bool       // the health check has failed, and was not asked since
+	aids    *leash     // of what goes on beside requests and watches; nil if nothing did yet
 	told    told       // what the log tells of
 	failure error      // why it will never be elected
-	missing bool       // the record was gone before it was asked to be removed
-	given   bool       // what may be left is left to fade
 	term    *Term      // nil until it is elected
 	saying  chan error // takes what becomes of what the leader publishes; nil if nobody asks
+	jobs    int32      // goroutines that are at work
+	left    bool       // the machine is done
+	sick    bool       // the health check has failed, and was not asked since
+	missing bool       // the record was gone before it was asked to be removed
+	given   bool       // what may be left is left to fade
 }
 
 // A call is a request that is on its way.
 type call struct {
 	id     uint32
-	cancel context.CancelFunc
+	cancel func() // nil if there is none
+}
+
+// end calls it off.
+func (c call) end() {
+	if c.cancel != nil {
+		c.cancel()
+	}
 }
 
 // enter begins a campaign.
@@ -84,29 +89,44 @@ func (c *Candidate) enter(base context.Context, s entry) *campaign {
 		Candidate: c,
 		base:      base,
 		entry:     s,
-		decided:   make(chan struct{}),
-		gone:      make(chan struct{}),
 	}
-	cm.ctx, cm.stop = context.WithCancel(context.WithoutCancel(base))
 	cfg, memory := c.config(s), c.recall()
-	cm.state, cm.trace = machine.New(cfg, memory), machine.Begin(base, cfg, memory)
+	cm.state, cm.trace = *machine.New(cfg, memory), machine.Begin(base, cfg, memory)
 	c.log.DebugContext(base, "campaigning")
 	cm.post(&machine.Event{Kind: machine.Enter, Rest: s.rest, Once: s.once, Drain: s.drain})
 	return cm
 }
 
 // campaign campaigns until the candidate is elected, or ctx ends, or it never will be. It
-// does little itself, so that the stack of a goroutine that waits here stays small.
+// does little itself, so that the stack of a goroutine that waits here, and then leads, stays
+// small: a stack that has grown for a moment does not become as small again.
 func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) {
 	if c.opts.Rank < 0 {
 		return nil, c.refrain(ctx, s)
 	}
-	cm := c.enter(base, s)
+	cm := c.enterApart(base, s)
 	select {
-	case <-cm.decided:
+	case <-cm.until(&cm.decided):
 	case <-ctx.Done():
 	}
-	return cm.outcome(ctx)
+	if term := cm.won(ctx); term != nil {
+		return term, nil
+	}
+	return nil, cm.withdraw(ctx)
+}
+
+// enterApart is enter on a stack of its own.
+func (c *Candidate) enterApart(base context.Context, s entry) *campaign {
+	entered := make(chan *campaign)
+	go func() { entered <- c.enter(base, s) }()
+	return <-entered
+}
+
+// until returns a channel that is closed when something has come to pass.
+func (c *campaign) until(l *latch) <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return l.wait()
 }
 
 // refrain waits until ctx ends, as a candidate does that may never stand.
@@ -119,43 +139,49 @@ func (c *Candidate) refrain(ctx context.Context, s entry) error {
 	return fmt.Errorf("election: campaign for %q: %w (%w)", c.name, causeOf(ctx), errBelowZero)
 }
 
-// outcome returns the term that was won, or withdraws.
-func (c *campaign) outcome(ctx context.Context) (*Term, error) {
-	term, err := c.verdict(ctx)
-	if err == nil {
-		return term, nil
+// won returns the term that was won. It is nil if there is none, or if ctx has ended by now:
+// nobody wants it any more.
+func (c *campaign) won(ctx context.Context) *Term {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
 	}
+	return c.term
+}
+
+// withdraw removes what is left of a campaign, and returns why it has won nothing.
+func (c *campaign) withdraw(ctx context.Context) error {
+	err := c.verdict(ctx)
 	c.post(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
-	<-c.gone
+	<-c.until(&c.gone)
 	if c.given {
 		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left to fade", "error", c.told.trouble)
 	}
 	if c.entry.once && errors.Is(err, kv.ErrHeld) {
 		err = fmt.Errorf("%w (%w)", c.whoHolds(ctx), err)
 	}
-	return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
+	return fmt.Errorf("election: campaign for %q: %w", c.name, err)
 }
 
 // errBelowZero is why a candidate may never stand.
 var errBelowZero = errors.New("a candidate whose rank is below zero never stands")
 
-// verdict returns the term, or why there is none and will be none.
-func (c *campaign) verdict(ctx context.Context) (*Term, error) {
+// verdict returns why there is no term and will be none.
+func (c *campaign) verdict(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.failure
 	switch {
-	case ctx.Err() != nil: // also if it has won by now: nobody wants it any more
+	case ctx.Err() != nil:
 		err = causeOf(ctx)
-	case c.term != nil:
-		return c.term, nil
 	case c.entry.once:
-		return nil, err
+		return err
 	}
 	if held := c.heldBy(); held != nil {
 		err = fmt.Errorf("%w; when last told, %w", err, held)
 	}
-	return nil, c.told.with(err)
+	return c.told.with(err)
 }
 
 // post gives the machine an event.
@@ -174,26 +200,26 @@ func (c *campaign) step(e *machine.Event) {
 		return
 	}
 	e.Wall = time.Now().UnixMilli()
-	before, now := c.state.Place.Phase, c.clock()
+	before, now := c.state.Place.Phase, c.clock.now()
 	buffer := buffers.Get().(*[]machine.Effect)
 	effects := c.state.Step(now, e, (*buffer)[:0])
 	c.trace.Stepped(now, e, effects)
 	c.tellOfPlace(before)
+	if c.term != nil && c.state.Lead.Remains.Kind == machine.Mine {
+		c.term.update(c.state.Lead.Remains.Ref) // before anybody is told of it
+	}
 	for i := range effects {
-		c.do(&effects[i])
+		c.do(&effects[i], now)
 	}
 	clear(effects)
 	*buffer = effects
 	buffers.Put(buffer)
-	c.settle()
+	c.settle(now)
 }
 
-// settle arranges what the machine's state asks for: its records, its watches, the time
-// of its next step.
-func (c *campaign) settle() {
-	if c.term != nil && c.state.Lead.Remains.Kind == machine.Mine {
-		c.term.update(c.state.Lead.Remains.Record)
-	}
+// settle arranges what the machine's state asks for: its watches, and the time of its next
+// step.
+func (c *campaign) settle(now machine.Instant) {
 	c.tellRole()
 	for k := range c.watches {
 		c.arrangeWatch(machine.Key(k)) //nolint:gosec // two of them
@@ -202,7 +228,12 @@ func (c *campaign) settle() {
 		c.alarm.Stop()
 	}
 	if c.left {
-		c.stop()
+		for _, on := range c.calls {
+			on.end()
+		}
+		if c.aids != nil {
+			c.aids.end()
+		}
 		c.memory.keep(c.state.Memory)
 		c.tellRelease()
 		c.conclude()
@@ -210,9 +241,10 @@ func (c *campaign) settle() {
 	}
 	due := c.state.Due()
 	if due == math.MaxInt64 {
+		c.alarm = nil
 		return
 	}
-	wait := due - c.clock().Mono
+	wait := due - now.Mono
 	if c.alarm == nil {
 		c.alarm = time.AfterFunc(wait, func() { c.post(&machine.Event{Kind: machine.Tick}) })
 		return
@@ -232,18 +264,37 @@ func (c *campaign) start(job func()) {
 	}()
 }
 
+// ctx returns the context of requests and watches, which are ended one by one.
+func (c *campaign) ctx() context.Context { return context.WithoutCancel(c.base) }
+
+// A leash is a context and what ends it.
+type leash struct {
+	context.Context
+	end context.CancelFunc
+}
+
+// aid returns the context of what goes on beside requests and watches: it ends when nothing
+// is left of the campaign. It is called with mu held.
+func (c *campaign) aid() context.Context {
+	if c.aids == nil {
+		ctx, cancel := context.WithCancel(c.ctx())
+		c.aids = &leash{ctx, cancel}
+	}
+	return c.aids.Context
+}
+
 // conclude notes that nothing is left, if that is so.
 func (c *campaign) conclude() {
 	if c.left && c.jobs == 0 {
-		close(c.gone)
+		c.gone.pass()
 	}
 }
 
 // do carries an effect out.
-func (c *campaign) do(f *machine.Effect) {
+func (c *campaign) do(f *machine.Effect, now machine.Instant) {
 	switch f.Kind {
 	case machine.Send:
-		c.send(f.Key, f.Request)
+		c.send(f.Key, f.Request, now)
 	case machine.Hurry:
 		c.hurry(f.Key, f.Request)
 	case machine.Elected:
@@ -282,7 +333,7 @@ func (c *campaign) do(f *machine.Effect) {
 func (c *campaign) decide(why error) {
 	if c.failure == nil && c.term == nil {
 		c.failure = why
-		close(c.decided)
+		c.decided.pass()
 	}
 }
 
@@ -296,7 +347,7 @@ func (c *campaign) elected(rec kv.Record, trust machine.Trust) {
 		c.newest.Store(c.term)
 	}
 	if c.failure == nil {
-		close(c.decided)
+		c.decided.pass()
 	}
 }
 
@@ -369,6 +420,6 @@ func (c *campaign) tellRelease() {
 // tellOfPlace tells the log that the candidate has become heir.
 func (c *campaign) tellOfPlace(before machine.Phase) {
 	if p := &c.state.Place; before != machine.Owner && p.Phase == machine.Owner {
-		c.logOf(machine.Place).Info("heir", "token", p.Remains.Record.Token)
+		c.logOf(machine.Place).Info("heir", "token", p.Remains.Record().Token)
 	}
 }

@@ -10,11 +10,11 @@ import (
 // it counts the time that the system is suspended.
 const clockBoottime = 7
 
-// bootClock reads CLOCK_BOOTTIME. If the kernel refuses it, the reading is
+// bootClock reads CLOCK_BOOTTIME, which does not block. If the kernel refuses it, the reading is
 // always zero, and the monotonic clock decides alone.
 func bootClock() time.Duration {
 	var ts syscall.Timespec
-	_, _, errno := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0)
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CLOCK_GETTIME, clockBoottime, uintptr(unsafe.Pointer(&ts)), 0)
 	if errno != 0 {
 		return 0
 	}

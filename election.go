@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/electkv/election/internal/gather"
 	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
@@ -158,11 +159,11 @@ type Options struct {
 // leaders led, for the sake of Succession.
 type Candidate struct {
 	store kv.Store
+	batch kv.Batch // the same, if it refreshes many records at once
 	name  string
 	opts  Options
 	pace  pace
-	epoch time.Time // from which the clock counts
-	clock func() machine.Instant
+	clock clock
 	log   *slog.Logger
 	logs  *outbox // through which the log goes
 
@@ -205,14 +206,14 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if err := checkHold(store, o.Hold, p); err != nil {
 		return nil, err
 	}
-	logs, epoch := &outbox{}, time.Now()
+	logs := &outbox{}
 	return &Candidate{
 		store: store,
+		batch: gather.From(store),
 		name:  name,
 		opts:  o,
 		pace:  p,
-		epoch: epoch,
-		clock: newClock(epoch),
+		clock: clock{epoch: time.Now()},
 		log:   newLog(o.Logger, logs).With("election", name, "id", o.ID),
 		logs:  logs,
 

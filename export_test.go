@@ -1,17 +1,10 @@
 package election
 
-import (
-	"time"
-
-	"github.com/electkv/election/internal/machine"
-)
+import "time"
 
 // SetClock gives the candidate a host's two clocks: read returns what they show.
 func (c *Candidate) SetClock(read func() (mono, boot time.Duration)) {
-	c.clock = func() machine.Instant {
-		mono, boot := read()
-		return machine.Instant{Mono: mono, Boot: boot}
-	}
+	c.clock.read = read
 }
 
 // SetJitter sets where jitter comes from: draw returns one of [0, n).

@@ -14,7 +14,7 @@ import (
 func (c *campaign) call(heir kv.Record) {
 	id := machine.IDOf(heir.Signature)
 	cause := fmt.Errorf("%w: gives way to %q", ErrResigned, id)
-	if most := c.opts.MaxTerm; most > 0 && c.clock().Mono-c.state.Began.Mono >= most {
+	if most := c.opts.MaxTerm; most > 0 && c.clock.now().Mono-c.state.Began.Mono >= most {
 		cause = fmt.Errorf("%w: has led for as long as a term may last", ErrResigned)
 	}
 	t := c.term

@@ -36,8 +36,9 @@ func (c *Candidate) healthy(ctx context.Context) error {
 // machine does not wait for it.
 func (c *campaign) examine() {
 	c.told.illness = errSilent
+	ctx := c.aid()
 	c.start(func() {
-		err := c.healthy(c.ctx)
+		err := c.healthy(ctx)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if err == nil {

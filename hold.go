@@ -88,13 +88,20 @@ func checkHold(store kv.Store, hold time.Duration, p pace) error {
 // elect campaigns until the candidate leads, and has closed the election to others if
 // that is asked.
 func (c *Candidate) elect(ctx, base context.Context, s entry) (*Term, error) {
+	term, err := c.campaign(ctx, base, s)
+	c.flush() // whoever is told of roles knows before the work begins, and no hold waits for that
+	if err != nil || c.opts.Hold == 0 {
+		return term, err
+	}
+	return c.shut(ctx, base, s, term)
+}
+
+// shut closes the election to others under a new term, or under those that the candidate wins
+// after it.
+func (c *Candidate) shut(ctx, base context.Context, s entry, term *Term) (*Term, error) {
 	var left []string
 	for futile := 0; ; {
-		term, err := c.campaign(ctx, base, s)
-		c.flush() // whoever is told of roles knows before the work begins, and no hold waits for that
-		if err != nil || c.opts.Hold == 0 {
-			return term, err
-		}
+		var err error
 		cl := c.closing()
 		cl.left = left
 		if err = cl.close(ctx, term); err == nil {
@@ -110,6 +117,10 @@ func (c *Candidate) elect(ctx, base context.Context, s entry) (*Term, error) {
 			return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
 		}
 		s.rest = 2*c.pace.Spread + c.pace.futility(futile)
+		term, err = c.campaign(ctx, base, s)
+		if c.flush(); err != nil {
+			return nil, err
+		}
 	}
 }
 
@@ -227,7 +238,7 @@ func (cl *closing) put(ctx context.Context) error {
 	ctx, stop := outlasting(ctx, cl.pace.Attempt/2)
 	defer stop()
 	var rec kv.Record
-	sent := cl.clock()
+	sent := cl.clock.now()
 	err := cl.attempt(ctx, func(ctx context.Context) (err error) {
 		rec, err = cl.store.Create(ctx, cl.name, cl.draft)
 		return err
@@ -237,7 +248,7 @@ func (cl *closing) put(ctx context.Context) error {
 		if rec, err = cl.look(ctx); err != nil {
 			return err
 		}
-		sent = cl.clock()
+		sent = cl.clock.now()
 		err = cl.attempt(ctx, func(ctx context.Context) (err error) {
 			rec, err = cl.store.Refresh(ctx, cl.name, rec)
 			return err
@@ -246,7 +257,7 @@ func (cl *closing) put(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if (machine.Trust{Sent: sent, Span: rec.TTL - cl.opts.Hold}).Left(cl.clock()) < 0 {
+	if (machine.Trust{Sent: sent, Span: rec.TTL - cl.opts.Hold}).Left(cl.clock.now()) < 0 {
 		return errLate // the next attempt refreshes it
 	}
 	return nil

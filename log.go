@@ -11,8 +11,12 @@ type postedHandler struct {
 	out *outbox
 }
 
-// newLog returns a logger that passes its records on to another by way of an outbox.
+// newLog returns a logger that passes its records on to another by way of an outbox. What
+// nobody reads does not go that way.
 func newLog(logger *slog.Logger, out *outbox) *slog.Logger {
+	if logger.Handler() == slog.DiscardHandler {
+		return logger
+	}
 	return slog.New(postedHandler{logger.Handler(), out})
 }
 

@@ -17,7 +17,7 @@ type outbox struct {
 	mu      sync.Mutex
 	waiting []func()
 	dropped int
-	idle    chan struct{} // closed when all calls have been made; nil if none was ever posted
+	idle    chan struct{} // closed when all calls have been made; nil while there are none
 }
 
 // post has do called soon.
@@ -29,19 +29,9 @@ func (o *outbox) post(do func()) {
 		o.dropped++
 	}
 	o.waiting = append(o.waiting, do)
-	if len(o.waiting) == 1 && !o.working() {
+	if o.idle == nil {
 		o.idle = make(chan struct{})
 		go o.work()
-	}
-}
-
-// working reports whether there is a goroutine that makes the calls.
-func (o *outbox) working() bool {
-	select {
-	case <-o.idle:
-		return false
-	default:
-		return o.idle != nil
 	}
 }
 
@@ -50,8 +40,8 @@ func (o *outbox) work() {
 	for {
 		o.mu.Lock()
 		if len(o.waiting) == 0 {
-			o.waiting = nil
 			close(o.idle)
+			o.waiting, o.idle = nil, nil
 			o.mu.Unlock()
 			return
 		}

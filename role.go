@@ -13,18 +13,33 @@ const (
 	RoleLeader    Role = "leader"    // it leads
 )
 
-// roles tells of a candidate's roles.
+// roles tells of a candidate's roles. It is nil if nobody wants to know.
 type roles struct {
-	tell func(Role) // nil if nobody wants to know
+	tell func(Role)
 	out  outbox
 	mu   sync.Mutex
 	last Role
 }
 
-func newRoles(tell func(Role)) *roles { return &roles{tell: tell, last: RoleOrdinary} }
+func newRoles(tell func(Role)) *roles {
+	if tell == nil {
+		return nil
+	}
+	return &roles{tell: tell, last: RoleOrdinary}
+}
+
+// flush waits until all roles have been told, for a second at most.
+func (r *roles) flush() {
+	if r != nil {
+		r.out.flush()
+	}
+}
 
 // change notes that the candidate is no longer one thing, but another.
 func (r *roles) change(from, to Role) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == from {
@@ -34,6 +49,9 @@ func (r *roles) change(from, to Role) {
 
 // is notes the candidate's present role, and tells of it if it is another.
 func (r *roles) is(role Role) {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.set(role)
@@ -44,7 +62,5 @@ func (r *roles) set(role Role) {
 		return
 	}
 	r.last = role
-	if r.tell != nil {
-		r.out.post(func() { r.tell(role) })
-	}
+	r.out.post(func() { r.tell(role) })
 }

@@ -28,31 +28,56 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 		return errors.New("election: lead is nil: give Run the work to do")
 	}
 	defer c.flush()
-	s, futile := entry{drain: true}, 0
+	r := &run{Candidate: c, lead: lead, entry: entry{drain: true}}
 	for {
-		term, err := c.elect(ctx, ctx, s)
-		if err == nil && ctx.Err() != nil {
-			c.free(ctx, term)
+		term, err := c.elect(ctx, ctx, r.entry)
+		if r.over(ctx, term, err) {
+			return r.result
 		}
-		if ctx.Err() != nil {
-			return stopped{context.Cause(ctx)}
-		}
-		if err != nil {
-			return err
-		}
-		o := c.serve(ctx, term, lead)
-		if o.stopped == nil && o.ended == nil {
-			return o.result
-		}
-		c.dropped(o.result)
-		if o.stopped != nil {
-			return stopped{o.stopped}
-		}
-		if futile++; !term.futile() {
-			futile = 0
-		}
-		s.rest = 2*c.pace.Spread + c.pace.futility(futile)
 	}
+}
+
+// A run is one call of Run.
+type run struct {
+	*Candidate
+	lead   func(ctx context.Context, term *Term) error
+	entry  entry // how the next campaign begins
+	futile int   // terms in a row that were
+	result error // of Run, once it is over
+}
+
+// over leads, if there is a term, and reports whether Run is over. It is a function of its own
+// for the sake of the stack of a goroutine that waits to be elected: see campaign.
+func (r *run) over(ctx context.Context, term *Term, err error) bool {
+	if err == nil && ctx.Err() != nil {
+		r.free(ctx, term)
+	}
+	if ctx.Err() != nil {
+		err = stopped{context.Cause(ctx)}
+	}
+	if err != nil {
+		r.result = err
+		return true
+	}
+	return r.ended(r.serve(ctx, term, r.lead), term)
+}
+
+// ended takes in how a term has ended, and reports whether Run is over.
+func (r *run) ended(o outcome, term *Term) bool {
+	if o.stopped == nil && o.ended == nil {
+		r.result = o.result
+		return true
+	}
+	r.dropped(o.result)
+	if o.stopped != nil {
+		r.result = stopped{o.stopped}
+		return true
+	}
+	if r.futile++; !term.futile() {
+		r.futile = 0
+	}
+	r.entry.rest = 2*r.pace.Spread + r.pace.futility(r.futile)
+	return false
 }
 
 // A stopped is a context's cause that has stopped Run.

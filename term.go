@@ -20,40 +20,38 @@ type Term struct {
 	kill  context.CancelCauseFunc
 
 	mu     sync.Mutex
-	rec    kv.Record     // as last seen in the safe
+	rec    machine.Ref   // to the record as last seen in the safe
 	trust  machine.Trust // in the lease, as long as the term has not ended
 	proved bool          // a refresh has extended it
 	cause  error         // why the term has ended; nil while it has not
 	called bool          // it ended for an heir that was called, which a watch may not show yet
 	deaths *time.Timer   // ends the term when trust has run out
+	vigil  *vigil        // has it look at the clock meanwhile
 
-	helpers     sync.WaitGroup     // of what helps the leader beside the campaign
-	helping     context.Context    // ends when the safe is to be freed
-	stopHelpers context.CancelFunc // ends that
-	releasing   chan struct{}      // holds one value while somebody releases
-	calling     chan struct{}      // holds one value while somebody is called to be heir
-	saying      chan struct{}      // holds one value while something is published
-	freed       bool               // handed over; guarded by the campaign's mu
-	released    bool               // nothing is left of the term; guarded by releasing
+	helpers   sync.WaitGroup     // of what helps the leader beside the campaign
+	helping   context.Context    // ends when the safe is to be freed; nil if nothing helped yet
+	unhelped  context.CancelFunc // ends that
+	releasing mutex              // of a release
+	calling   mutex              // of a call for an heir
+	saying    mutex              // of a publication
+	freed     bool               // handed over; guarded by the campaign's mu
+	released  bool               // nothing is left of the term; guarded by releasing
 }
 
 // newTerm begins a term. It may have ended already, if the trust is old.
 func newTerm(c *campaign, rec kv.Record, trust machine.Trust) *Term {
 	ctx, kill := context.WithCancelCause(c.base)
 	t := &Term{
-		c:         c,
-		token:     rec.Token,
-		kill:      kill,
-		rec:       rec,
-		trust:     trust,
-		releasing: make(chan struct{}, 1),
-		calling:   make(chan struct{}, 1),
-		saying:    make(chan struct{}, 1),
+		c:     c,
+		token: rec.Token,
+		kill:  kill,
+		rec:   machine.RefTo(rec),
+		trust: trust,
 	}
 	t.ctx = termContext{ctx, t}
-	t.helping, t.stopHelpers = context.WithCancel(c.ctx)
+	t.vigil = keepVigil(t)
 	t.mu.Lock()
-	t.deaths = time.AfterFunc(min(trust.Left(c.clock()), c.pace.tick), t.die)
+	t.deaths = time.AfterFunc(trust.Left(c.clock.now()), t.die)
 	t.mu.Unlock()
 	if c.opts.Succession != nil || c.opts.Requests {
 		t.help(t.heed)
@@ -62,9 +60,25 @@ func newTerm(c *campaign, rec kv.Record, trust machine.Trust) *Term {
 }
 
 // help does something for the leader in the background, until its context ends: when the
-// safe is to be freed.
+// safe is to be freed. It is called with the campaign's mu held.
 func (t *Term) help(do func(ctx context.Context)) {
-	t.helpers.Go(func() { do(t.helping) })
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.helping == nil {
+		t.helping, t.unhelped = context.WithCancel(t.c.aid())
+	}
+	ctx := t.helping
+	t.helpers.Go(func() { do(ctx) })
+}
+
+// stopHelpers ends what helps the leader, and what would from now on.
+func (t *Term) stopHelpers() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.helping == nil {
+		t.helping, t.unhelped = context.WithCancel(context.Background())
+	}
+	t.unhelped()
 }
 
 // over returns a channel that is closed when the lease is not kept any longer, though
@@ -86,14 +100,14 @@ func (t *Term) Token() uint64 { return t.token }
 func (t *Term) Record() kv.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.rec
+	return t.rec.Record()
 }
 
 // NamedRecord returns the name of the term's election, and Record. The two are for
 // what a store offers beyond elections, such as a condition for one's own transaction:
 // Guard in the packages of etcd, Consul and SQL, Eval in that of Redis.
 //
-//	client.Txn(ctx).If(store.Guard(term.NamedRecord())).Then(…)
+//	client.Txn(ctx).If(store.Guard(term.NamedRecord())...).Then(…)
 func (t *Term) NamedRecord() (name string, rec kv.Record) { return t.c.name, t.Record() }
 
 // Context returns a context that is cancelled when the term ends; context.Cause
@@ -110,7 +124,7 @@ func (t *Term) Context() context.Context { return t.ctx }
 // was suspended; it depends on no timer having fired. Between its answer and
 // what the caller does next any time may pass: that is what the token is for.
 func (t *Term) Err() error {
-	now := t.c.clock()
+	now := t.c.clock.now()
 	t.mu.Lock()
 	if t.cause != nil || t.trust.Left(now) > 0 {
 		defer t.mu.Unlock()
@@ -126,7 +140,7 @@ func (t *Term) Err() error {
 func (t *Term) Until() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.c.epoch.Add(t.trust.Sent.Mono + t.trust.Span)
+	return t.c.clock.epoch.Add(t.trust.Sent.Mono + t.trust.Span)
 }
 
 // Proclaim publishes another value with the leader's ID. If the term has ended,
@@ -149,12 +163,10 @@ func (t *Term) Proclaim(ctx context.Context, value string) error {
 func (t *Term) publish(ctx context.Context, change func(*machine.Text)) error {
 	ctx, cancel := context.WithTimeout(ctx, t.c.pace.Attempt)
 	defer cancel()
-	select {
-	case t.saying <- struct{}{}:
-		defer func() { <-t.saying }()
-	case <-ctx.Done():
-		return causeOf(ctx)
+	if err := t.saying.lock(ctx, &t.mu); err != nil {
+		return err
 	}
+	defer t.saying.unlock()
 	said := t.c.say(change)
 	select {
 	case err := <-said:
@@ -210,30 +222,23 @@ func (t *Term) resign(ctx context.Context, cause error, called bool) error {
 // as that may take. It reports whether the record was gone when it was first asked to
 // remove it.
 func (t *Term) release(ctx context.Context, within time.Duration) (missing bool, _ error) {
-	select {
-	case t.releasing <- struct{}{}:
-	default:
-		select {
-		case t.releasing <- struct{}{}:
-		case <-ctx.Done():
-			return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
-		}
+	if err := t.releasing.lock(ctx, &t.mu); err != nil {
+		return false, fmt.Errorf("election: resign: %w", err)
 	}
-	defer func() { <-t.releasing }()
+	defer t.releasing.unlock()
 	if t.released {
 		return false, nil
 	}
 	t.stopHelpers()
-	select { // the term's end has ended a call for an heir: what of it is on its way must not come later
-	case t.calling <- struct{}{}:
-		defer func() { <-t.calling }()
-	case <-ctx.Done():
-		return false, fmt.Errorf("election: resign: %w", causeOf(ctx))
+	// The term's end has ended a call for an heir: what of it is on its way must not come later.
+	if err := t.calling.lock(ctx, &t.mu); err != nil {
+		return false, fmt.Errorf("election: resign: %w", err)
 	}
+	defer t.calling.unlock()
 	t.tellEnd() // whoever ended the term may not have come to that yet
 	t.c.post(&machine.Event{Kind: machine.Release, Within: within})
 	select {
-	case <-t.c.gone:
+	case <-t.c.until(&t.c.gone):
 	case <-ctx.Done():
 		return t.c.isMissing(), fmt.Errorf("election: resign: %w", t.c.withTrouble(causeOf(ctx)))
 	}
@@ -282,21 +287,19 @@ func (t *Term) latch(why error, called bool) (first bool, cause error) {
 	t.mu.Unlock()
 	if first {
 		t.kill(cause)
+		t.vigil.leave(t)
 		t.c.roles.change(RoleLeader, RoleOrdinary)
 		t.c.log.Info("term ended", "token", t.token, "cause", cause)
 	}
 	return first, cause
 }
 
-// die is the dead-man timer. It runs whatever the store's calls are doing, and
-// looks at the clock at least once a tick, since timers stand still while the
-// system is suspended.
+// die is the dead-man timer. It runs whatever the store's calls are doing.
 func (t *Term) die() {
-	now := t.c.clock()
 	t.mu.Lock()
-	left := t.trust.Left(now)
+	left := t.trust.Left(t.c.clock.now())
 	if t.cause == nil && left > 0 {
-		t.deaths.Reset(min(left, t.c.pace.tick))
+		t.deaths.Reset(left)
 	}
 	t.mu.Unlock()
 	if left <= 0 {
@@ -304,20 +307,32 @@ func (t *Term) die() {
 	}
 }
 
+// look sets the dead-man timer anew: it stands still while the system is suspended. Boot is a
+// reading of the boot clock.
+func (t *Term) look(boot time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause == nil && t.deaths != nil {
+		t.deaths.Reset(max(t.trust.Left(t.c.clock.with(boot)), 0))
+	}
+}
+
 // update notes how the record was last seen.
-func (t *Term) update(rec kv.Record) {
+func (t *Term) update(rec machine.Ref) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rec = rec
 }
 
 // extend trusts the lease anew. What has run out is not brought back, though nobody may
-// have noticed yet.
+// have noticed yet. It reads the clock under the mutex, so that a look that comes after a
+// suspend, and sets the timer right, comes after this too.
 func (t *Term) extend(trust machine.Trust) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cause == nil && t.trust.Left(t.c.clock()) > 0 {
+	if now := t.c.clock.now(); t.cause == nil && t.trust.Left(now) > 0 {
 		t.trust, t.proved = trust, true
+		t.deaths.Reset(trust.Left(now))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -277,4 +278,18 @@ func TestRunDoesNotTakeItsOwnReleaseForALoss(t *testing.T) {
 		require.Equal(t, 2, faults.Calls(kvfault.Delete))
 		require.NotContains(t, told.String(), "level=WARN")
 	})
+}
+
+func TestARecordIsKnownToStandAsSoonAsItWasProclaimed(t *testing.T) {
+	t.Parallel()
+	c, err := election.New(memkv.New(), "billing", &election.Options{Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	term, err := c.Campaign(t.Context())
+	require.NoError(t, err)
+	for i := range 10_000 {
+		value := strconv.Itoa(i)
+		require.NoError(t, term.Proclaim(t.Context(), value))
+		require.Equal(t, value, term.Record().Value)
+	}
+	require.NoError(t, term.Resign(t.Context()))
 }

@@ -11,13 +11,13 @@ import (
 
 // told is what a campaign has told the log, and is to say if it ends without a term.
 type told struct {
-	trouble error        // the last of the store or the health check
-	last    complaint    // what the log was told of that
-	holders [2]kv.Record // who is waited for, by key
-	failing [2]bool      // the last refresh had no clear answer
-	claim   error        // what became of the last claim
-	invalid error        // why the store can never do what it was asked last
-	illness error        // what the health check said last
+	trouble error          // the last of the store or the health check
+	last    *complaint     // what the log was told of that; nil if nothing yet
+	holders [2]machine.Ref // who is waited for, by key
+	failing [2]bool        // the last refresh had no clear answer
+	claim   error          // what became of the last claim
+	invalid error          // why the store can never do what it was asked last
+	illness error          // what the health check said last
 }
 
 // with returns an error that names the last trouble as well.
@@ -73,9 +73,10 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 	switch op {
 	case machine.Ask:
 		c.sick = err != nil
-		c.told.claim, c.told.illness = err, err
+		c.told.illness = err
+		c.claimed(err)
 	case machine.Create, machine.Displace:
-		c.told.claim = err
+		c.claimed(err)
 		if v == machine.Invalid && k == machine.Place {
 			c.fault(k, "cannot stand for heir", err)
 			return
@@ -99,7 +100,7 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 		}
 	case machine.HandOver, machine.GetHeir:
 		if v == machine.Invalid || op == machine.GetHeir && v == machine.Unclear {
-			c.log.Warn("cannot hand over", "token", l.Remains.Record.Token, "error", err)
+			c.log.Warn("cannot hand over", "token", l.Remains.Record().Token, "error", err)
 			return
 		}
 	}
@@ -111,10 +112,17 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 	}
 }
 
+// claimed keeps what became of a claim, if that may be what the campaign fails with.
+func (c *campaign) claimed(err error) {
+	if c.entry.once {
+		c.told.claim = err
+	}
+}
+
 // hearOfRefresh tells of refreshes that fail, and that they succeed again.
 func (c *campaign) hearOfRefresh(k machine.Key, v machine.Verdict, err error) {
 	failed := &c.told.failing[k]
-	token := c.lock(k).Remains.Record.Token
+	token := c.lock(k).Remains.Record().Token
 	switch {
 	case v == machine.OK && *failed:
 		c.logOf(k).Info("refreshes succeed again", "token", token)
@@ -128,6 +136,9 @@ func (c *campaign) hearOfRefresh(k machine.Key, v machine.Verdict, err error) {
 // fault keeps the last trouble, and tells of it if it is new, or goes on for long.
 func (c *campaign) fault(k machine.Key, what string, err error) {
 	c.told.trouble = err
+	if c.told.last == nil {
+		c.told.last = &complaint{}
+	}
 	if c.state.Stage < machine.Quitting && c.told.last.due(err) {
 		c.logOf(k).Warn(what, "error", err)
 	}
@@ -137,15 +148,15 @@ func (c *campaign) fault(k machine.Key, what string, err error) {
 func (c *campaign) waitsFor(k machine.Key, rec kv.Record) {
 	c.told.trouble = nil
 	log := c.logOf(k)
-	holder := &c.told.holders[k]
+	last := c.told.holders[k].Record()
 	if n := machine.NoteOf(rec); k == machine.Place && n.Calls != "" {
 		log.Debug("waiting for a candidate that is called to be heir", "called", n.Calls)
 		return
 	}
-	if rec == *holder || rec.Owns(*holder) && rec.Permanent == holder.Permanent {
+	if rec == last || rec.Owns(last) && rec.Permanent == last.Permanent {
 		return
 	}
-	*holder = rec
+	c.told.holders[k] = c.lock(k).Seen.At(rec)
 	switch {
 	case rec.Foreign && rec.Permanent:
 		log.Warn("waiting for a record that this library did not write and that never expires: if nobody holds that lock, remove it by hand", "value", rec.Value)
@@ -165,7 +176,7 @@ func (c *campaign) heldBy() error {
 		if l.Phase != machine.Waiting {
 			continue
 		}
-		if rec := l.Seen.Record; rec != (kv.Record{}) {
+		if rec := l.Seen.Record(); rec != (kv.Record{}) {
 			return heldBy(l.Key, rec)
 		}
 		if l.Denied > 0 {

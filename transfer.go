@@ -69,12 +69,10 @@ func (t *Term) nominate(ctx context.Context, id string) (heir kv.Record, _ error
 	if id == t.c.opts.ID {
 		return heir, errors.New("that is the leader itself")
 	}
-	select { // one call at a time
-	case t.calling <- struct{}{}:
-		defer func() { <-t.calling }()
-	case <-ctx.Done():
-		return heir, causeOf(ctx)
+	if err := t.calling.lock(ctx, &t.mu); err != nil { // one call at a time
+		return heir, err
 	}
+	defer t.calling.unlock()
 	if err := t.Err(); err != nil {
 		return heir, err
 	}

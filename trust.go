@@ -24,6 +24,7 @@ const chance = 3 * reaction / 4
 type pace struct {
 	machine.Timing
 	tick   time.Duration                       // at most, between two looks at the clock
+	window time.Duration                       // how long a refresh waits for others to go with
 	jitter func(n time.Duration) time.Duration // returns one of [0, n)
 }
 
@@ -68,6 +69,7 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 			Lull:    min(ttl/100, 50*time.Millisecond),
 		},
 		tick:   min(margin, time.Second),
+		window: min(ttl/100, 100*time.Millisecond),
 		jitter: rand.N[time.Duration],
 	}, nil
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/mem"
-	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
 
@@ -145,8 +144,8 @@ func TestATermIsFoundDeadAfterASuspend(t *testing.T) {
 		c, err := New(memkv.New(), "billing", &Options{TTL: 10 * time.Second})
 		require.NoError(t, err)
 		epoch := time.Now()
-		c.clock = func() machine.Instant {
-			return machine.Instant{Mono: time.Since(epoch), Boot: time.Since(epoch) + time.Duration(asleep.Load())}
+		c.clock.read = func() (mono, boot time.Duration) {
+			return time.Since(epoch), time.Since(epoch) + time.Duration(asleep.Load())
 		}
 		suspend := func() { asleep.Add(int64(9 * time.Second)) }
 

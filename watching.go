@@ -17,7 +17,7 @@ func (c *campaign) arrangeWatch(k machine.Key) {
 	case wanted && w == nil:
 		w = &watching{}
 		c.watches[k] = w
-		w.stop = c.follow(c.ctx, c.nameOf(k), func(rec kv.Record, err error) { c.see(k, w, rec, err) })
+		w.stop = c.follow(c.ctx(), c.nameOf(k), func(rec kv.Record, err error) { c.see(k, w, rec, err) })
 	case !wanted && w != nil:
 		c.watches[k] = nil
 		c.start(w.stop)

@@ -48,36 +48,37 @@ func (s Stage) String() string {
 // a value: [Step] returns another one.
 type Campaign struct {
 	cfg   *Config
-	Stage Stage
 	Lead  Lock
 	Place Lock
+
+	Stage     Stage
+	Cause     Cause // why the term has ended
+	Once      bool  // one attempt, and no more
+	Drain     bool  // the record is kept after the term until it is released
+	Early     bool  // the leader's key is to be tried before the heir's
+	Calling   bool  // the heir is being asked whether it is alive
+	Look      bool  // who is heir is to be looked up, before it is handed over to
+	Backoff   uint8 // of heirs who displace each other, as no order would
+	Overtaken uint8 // how often in a row somebody had the heir's place who had not waited for it
 
 	Serial   uint32 // of the signature drawn last
 	Requests uint32 // sent so far
 	Random   uint64
 	Memory   Memory
 
-	Once    bool          // one attempt, and no more
-	Drain   bool          // the record is kept after the term until it is released
-	Early   bool          // the leader's key is to be tried before the heir's
 	Rest    time.Duration // before the next bid for the heir's place
-	Backoff uint8         // of heirs who displace each other, as no order would
 	HoldOff time.Duration // how much longer than others to wait before we displace an heir
 	Former  string        // the signature that we had as heir before
 
 	Checkup     Checkup
 	VacantSince moment // of the heir's key
-	Overtaken   int
 
-	Heir       kv.Record // whom the leader sees in the heir's place
+	Heir       Ref // to whom the leader sees in the heir's place
 	HeirSince  Instant
 	Preference Preference
-	Calling    bool   // that is being asked whether it is alive
-	CallAgain  moment // not before
-	Look       bool   // who is heir is to be looked up, before it is handed over to
+	CallAgain  moment // the heir is not called before
 	Began      Instant
 	Ended      Instant
-	Cause      Cause // why the term has ended
 }
 
 // A moment is a time on the monotonic clock, or none if it is zero.

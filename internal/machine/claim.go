@@ -8,8 +8,8 @@ import (
 
 // weigh takes in what the watch shows of a key that is to become ours.
 func (t *turn) weigh(l *Lock) {
-	rec := l.Seen.Record
-	first := l.Line.Kind != NoPlace && rec.Signature == l.Line.Record.Signature && !rec.Foreign
+	rec := l.Seen.Record()
+	first := l.Line.Kind != NoPlace && rec.Signature == l.Line.Record().Signature && !rec.Foreign
 	if first && t.cfg.Health && !l.Fit {
 		t.send(l, Ask, kv.Record{}, kv.Record{}) // and weigh it again
 		return
@@ -21,7 +21,7 @@ func (t *turn) weigh(l *Lock) {
 			l.Rest = t.now.Mono + 2*t.cfg.Spread
 		}
 		l.gone()
-		l.Tries, l.Rival = 0, kv.Record{}
+		l.Tries, l.Rival = 0, Ref{}
 		l.Next = never
 		if l.Key == Lead {
 			t.Memory.Looked = true
@@ -72,7 +72,7 @@ func (l *Lock) gone() {
 // lead.
 func (t *turn) claim(l *Lock) {
 	if l.Remains.Kind == Stray {
-		t.send(l, Delete, l.Remains.Record, kv.Record{})
+		t.send(l, Delete, l.Remains.Record(), kv.Record{})
 		return
 	}
 	if t.cfg.Health && !l.Fit {
@@ -81,7 +81,7 @@ func (t *turn) claim(l *Lock) {
 	}
 	l.Fit = false
 	if l.Remains.Kind == Handed {
-		t.send(l, Refresh, l.Remains.Record, kv.Record{})
+		t.send(l, Refresh, l.Remains.Record(), kv.Record{})
 		return
 	}
 	// What a late copy of a refused request puts in is older than the next request, and
@@ -90,8 +90,8 @@ func (t *turn) claim(l *Lock) {
 		l.Signature, l.Unconfirmed = t.sign(), false
 	}
 	draft := kv.Record{Signature: l.Signature, Value: t.cfg.Value, Note: t.draftNote(l), TTL: t.cfg.TTL}
-	if l.Rival.Signature != "" {
-		t.send(l, Displace, l.Rival, draft)
+	if rival := l.Rival.Record(); rival.Signature != "" {
+		t.send(l, Displace, rival, draft)
 		return
 	}
 	t.send(l, Create, kv.Record{}, draft)
@@ -119,9 +119,10 @@ func (t *turn) own(l *Lock, rec kv.Record, trust Trust) {
 	if l.Blind && l.Key == Lead { // else watches are open
 		lull = momentAt(t.now.Mono + t.cfg.Lull)
 	}
+	next := t.again(l.Key, &Answer{Sent: trust.Sent, Record: rec})
 	*l = Lock{
-		Key: l.Key, Line: l.Line, Phase: Owner, Signature: rec.Signature, Remains: Remains{Kind: Mine, Record: rec},
-		Seen: l.Seen, Waited: l.Waited, Trust: trust, Sent: trust.Sent, Text: textOf(rec), Next: trust.Sent.Mono + t.cfg.Refresh,
+		Key: l.Key, Line: l.Line, Phase: Owner, Signature: rec.Signature, Remains: Remains{Kind: Mine, Ref: RefTo(rec)},
+		Seen: l.Seen, Waited: l.Waited, Trust: trust, Sent: trust.Sent, Text: textOf(rec), Turn: next, Next: next,
 		Lull: lull,
 	}
 }
@@ -132,11 +133,11 @@ func (t *turn) own(l *Lock, rec kv.Record, trust Trust) {
 // it is refreshed, and trusted from there.
 func (t *turn) inherit(l *Lock, rec kv.Record) {
 	place := &t.Place
-	if rec.Lease != "" && rec.Lease == place.Remains.Record.Lease && place.Trust.Left(t.now) >= t.cfg.TTL/3 && !t.Checkup.Pending {
+	if rec.Lease != "" && rec.Lease == place.Remains.Record().Lease && place.Trust.Left(t.now) >= t.cfg.TTL/3 && !t.Checkup.Pending {
 		t.own(l, rec, place.Trust)
 		return
 	}
-	l.Remains = Remains{Kind: Handed, Record: rec}
+	l.Remains = Remains{Kind: Handed, Ref: RefTo(rec)}
 	l.Next = t.now.Mono
 }
 
@@ -173,7 +174,7 @@ func (t *turn) claimed(l *Lock, a *Answer) {
 			t.Memory.refused()
 		}
 		l.Denied++
-		l.Rival, l.Failed = kv.Record{}, 0
+		l.Rival, l.Failed = Ref{}, 0
 		t.led(l)
 	}
 	switch {
@@ -201,7 +202,7 @@ func (l *Lock) open(next time.Duration) { l.Blind, l.Next = false, next }
 // signature: a slow watch may still show what was removed, and it must not be taken for
 // what the next claim puts in.
 func (t *turn) cleared(l *Lock, old kv.Record, a *Answer) {
-	if l.Line.Kind == InLine && old.Owns(l.Line.Record) { // it is given up, whether or not it is gone
+	if l.Line.Kind == InLine && old.Owns(l.Line.Record()) { // it is given up, whether or not it is gone
 		t.loseLine(l)
 		return
 	}
@@ -255,7 +256,7 @@ func (t *turn) heirless() bool {
 	if !t.cfg.firstCome() || t.Place.Phase != Waiting {
 		return false
 	}
-	rec := t.Place.Seen.Record
+	rec := t.Place.Seen.Record()
 	return t.Place.Failed.set() || rec.Foreign || rec.Permanent
 }
 
@@ -282,7 +283,7 @@ func (t *turn) looked(l *Lock, a *Answer) {
 	switch {
 	case a.Verdict == OK || a.Verdict == Vacant:
 		l.Looked = a.Sent
-		l.Seen, l.Fresh = Sighting{Known: true, Record: a.Record}, true
+		l.sees(a.Record)
 	case t.now.Since(l.Looked) > t.cfg.TTL:
 		t.ends(&t.Place, Sightless)
 	}

@@ -40,6 +40,17 @@ func (o Op) String() string {
 	return [...]string{"none", "ask", "create", "displace", "refresh", "publish", "hand over", "delete", "get", "get heir", "join", "stay"}[o]
 }
 
+// Patient reports whether no term depends on how soon a request is made: it claims a key or
+// looks at it.
+func (o Op) Patient() bool {
+	switch o {
+	case Create, Displace, Get, Join:
+		return true
+	case NoOp, Ask, Refresh, Publish, HandOver, Delete, GetHeir, Stay:
+	}
+	return false
+}
+
 // A Request is one question to the store or to the user. A lock has one at a time on its
 // way, and each gets exactly one answer.
 type Request struct {
@@ -50,6 +61,7 @@ type Request struct {
 	New    kv.Record
 	Heir   kv.Record     // of HandOver: what the heir's key must hold
 	Within time.Duration // after which the answer is Unclear
+	Shared bool          // of a Refresh: it can wait a little, to go together with others
 }
 
 // A Verdict is the outcome of a request.
@@ -75,8 +87,9 @@ type Answer struct {
 	Key     Key
 	Verdict Verdict
 	Record  kv.Record
-	Sent    Instant // before the request left
-	Leads   bool    // of a Stay: the place is the first, so that the key holds it
+	Sent    Instant       // before the request left
+	Ahead   time.Duration // of a Refresh: how much sooner the first of those it went with was asked for
+	Leads   bool          // of a Stay: the place is the first, so that the key holds it
 }
 
 // A Sighting is what a watch says of a key. The zero Sighting is of a key that was not
@@ -85,6 +98,3 @@ type Sighting struct {
 	Known  bool
 	Record kv.Record // zero if the key is vacant
 }
-
-// vacant reports whether the key was seen without a record.
-func (s Sighting) vacant() bool { return s.Known && s.Record == kv.Record{} }

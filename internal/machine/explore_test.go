@@ -227,6 +227,7 @@ type origin struct {
 func explore(t *testing.T, start *world, depth, most int) {
 	seed := maphash.MakeSeed()
 	seen := map[uint64]struct{}{}
+	start.stats.canon = machine.Canon{}
 	origins := []origin{{-1, 0}}
 	level, ids := []world{*start}, []int32{0}
 	began, terms := time.Now(), 0

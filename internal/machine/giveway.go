@@ -8,15 +8,15 @@ import (
 
 // noteHeir takes in whom the heir's key shows.
 func (t *turn) noteHeir() {
-	rec := t.Place.Seen.Record
+	rec := t.Place.Seen.Record()
 	switch {
 	case t.Stage != Leading:
 	case !t.succeededBy(rec):
-		t.Heir = kv.Record{}
-	case rec.Owns(t.Heir):
-		t.Heir = rec
+		t.Heir = Ref{}
+	case rec.Owns(t.Heir.Record()):
+		t.Heir = t.Place.Seen.Ref
 	default:
-		t.Heir, t.HeirSince = rec, t.now
+		t.Heir, t.HeirSince = t.Place.Seen.Ref, t.now
 	}
 }
 
@@ -26,13 +26,13 @@ func (t *turn) giveWay() {
 	t.reckon()
 	if t.dueToGiveWay() <= t.now.Mono {
 		t.Calling = true
-		t.emit(Effect{Kind: Call, Key: Place, Record: t.Heir})
+		t.emit(Effect{Kind: Call, Key: Place, Record: t.Heir.Record()})
 	}
 }
 
 // dueToGiveWay returns when that is.
 func (c *Campaign) dueToGiveWay() time.Duration {
-	if c.Heir.Signature == "" || c.Calling {
+	if c.Heir.Record().Signature == "" || c.Calling {
 		return never
 	}
 	due := c.Preference.Since
@@ -49,24 +49,33 @@ func (c *Campaign) dueToGiveWay() time.Duration {
 type Preference struct {
 	Since time.Duration // never if it does not
 
-	heir, mine string  // the notes from which that follows
-	id         string  // the heir's
-	stands     Instant // since when
+	heir, mine Ref     // the records from which that follows
+	stands     Instant // since when the heir stands
 }
 
 // reckon works out from when on the order prefers the heir, if anything has changed.
 func (t *turn) reckon() {
-	p := Preference{Since: never, heir: t.Heir.Note, mine: t.Lead.Remains.Record.Note, id: IDOf(t.Heir.Signature), stands: t.HeirSince}
-	if was := t.Preference; p.heir == was.heir && p.mine == was.mine && p.id == was.id && p.stands == was.stands {
+	if t.cfg.firstCome() {
+		t.Preference.Since = never
 		return
 	}
-	t.Preference = p
-	if p.id == "" || t.cfg.firstCome() {
+	heir, lead, was := t.Heir.Record(), t.Lead.Remains.Record(), t.Preference
+	if says(heir, was.heir.Record()) && says(lead, was.mine.Record()) && t.HeirSince == was.stands {
 		return
 	}
-	mine := LeaderOf(t.Lead.Remains.Record)
-	next, me := Contender{ID: p.id, Rank: NoteOf(t.Heir).Rank}, mine.contender()
+	t.Preference = Preference{Since: never, heir: t.Heir, mine: t.Lead.Remains.Ref, stands: t.HeirSince}
+	id := IDOf(heir.Signature)
+	if id == "" {
+		return
+	}
+	mine := LeaderOf(lead)
+	next, me := Contender{ID: id, Rank: NoteOf(heir).Rank}, mine.contender()
 	if t.cfg.before(me, next, me) {
-		t.Preference.Since = p.stands.Mono + probation(t.cfg.Stability, mine.Strikes[p.id])
+		t.Preference.Since = t.HeirSince.Mono + probation(t.cfg.Stability, mine.Strikes[id])
 	}
+}
+
+// says reports whether a record says the same of its owner as another.
+func says(rec, other kv.Record) bool {
+	return rec.Note == other.Note && IDOf(rec.Signature) == IDOf(other.Signature)
 }

@@ -9,7 +9,7 @@ import (
 // remove removes what is left of ours, or hands it over. What is not removed in time is
 // left to fade: nobody refreshes it.
 func (t *turn) remove(l *Lock) {
-	rec := l.Remains.Record
+	rec := l.Remains.Record()
 	switch {
 	case l.Remains.Kind == Nothing && l.Line.Kind == NoPlace:
 		l.idle()
@@ -28,11 +28,11 @@ func (t *turn) remove(l *Lock) {
 	case l.Review:
 		t.sendWithin(l, Get, kv.Record{}, kv.Record{}, t.remaining(l))
 	default:
-		next := l.Heir
-		next.Note = t.noteFor(l.Heir)
+		heir := l.Heir.Record()
+		next := heir
+		next.Note = t.noteFor(heir)
 		t.sendWithin(l, HandOver, rec, next, t.remaining(l))
-		l.Pending.Heir = l.Heir
-		t.out[len(t.out)-1].Request.Heir = l.Heir
+		t.out[len(t.out)-1].Request.Heir = heir
 	}
 }
 
@@ -50,13 +50,14 @@ func (t *turn) found(l *Lock, a *Answer) {
 	switch {
 	case a.Verdict == Unclear:
 		l.Next = t.retry(l)
-	case l.Remains.Kind == Mine && a.Verdict == OK && a.Record.Owns(l.Remains.Record):
-		l.Remains.Record, l.Review = a.Record, false
+	case l.Remains.Kind == Mine && a.Verdict == OK && a.Record.Owns(l.Remains.Record()):
+		l.holds(a.Record)
+		l.Review = false
 	case l.Remains.Kind == Mine:
 		t.lostWhileLeaving(l)
 	case a.Verdict == OK && t.Wrote(a.Record):
 		l.Remains, l.Tries = l.Remains.stray(a.Record), 0
-	case l.Remains.Kind == Possible && (a.Verdict == Vacant || a.Record == l.Rival): // a request may still be carried out
+	case l.Remains.Kind == Possible && (a.Verdict == Vacant || a.Record == l.Rival.Record()): // a request may still be carried out
 		l.Next = t.retry(l)
 	default:
 		l.Remains = Remains{}
@@ -66,9 +67,9 @@ func (t *turn) found(l *Lock, a *Answer) {
 // removed takes in the answer to a delete.
 func (t *turn) removed(l *Lock, old kv.Record, a *Answer) {
 	switch {
-	case l.Line.Kind == InLine && old.Owns(l.Line.Record):
+	case l.Line.Kind == InLine && old.Owns(l.Line.Record()):
 		if l.Line = (Line{Next: never}); a.Verdict == Unclear {
-			l.Line = Line{Kind: InLine, Record: old, Next: t.retry(l)}
+			l.Line = Line{Kind: InLine, Ref: RefTo(old), Next: t.retry(l)}
 			l.Next = l.Line.Next
 		}
 	case a.Verdict == Unclear || a.Verdict == Invalid:
@@ -85,7 +86,7 @@ func (t *turn) removed(l *Lock, old kv.Record, a *Answer) {
 // removed it, somebody else may have led beside us.
 func (t *turn) lostWhileLeaving(l *Lock) {
 	if !l.Asked {
-		t.emit(Effect{Kind: Missing, Key: l.Key, Record: l.Remains.Record})
+		t.emit(Effect{Kind: Missing, Key: l.Key, Record: l.Remains.Record()})
 	}
 	t.given(l)
 }
@@ -102,13 +103,13 @@ func (t *turn) given(l *Lock) {
 // offer prepares to hand over to the heir that the watch shows, or to whom a look shows if
 // that shows nobody: a watch may be late, and whoever has just become heir is not passed over.
 func (t *turn) offer(l *Lock) {
-	l.Offers, l.HeirDue = 2, t.Look || t.Place.Seen.Record == kv.Record{}
-	t.choose(l, t.Place.Seen.Record)
+	l.Offers, l.HeirDue = 2, t.Look || t.Place.Seen.Record() == kv.Record{}
+	t.choose(l, t.Place.Seen.Ref)
 }
 
 // choose takes a record in the heir's key for that of the heir, if it is one.
-func (t *turn) choose(l *Lock, rec kv.Record) {
-	if l.Heir = rec; !l.HeirDue && !t.succeededBy(rec) {
+func (t *turn) choose(l *Lock, rec Ref) {
+	if l.Heir = rec; !l.HeirDue && !t.succeededBy(rec.Record()) {
 		l.Offers = 0
 	}
 }
@@ -120,7 +121,7 @@ func (t *turn) heirFound(l *Lock, a *Answer) {
 		l.Offers = 0 // there is none, or nobody can tell
 		return
 	}
-	t.choose(l, a.Record)
+	t.choose(l, RefTo(a.Record))
 }
 
 // handedOver takes in the answer to a hand-over.

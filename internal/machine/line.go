@@ -11,7 +11,7 @@ import (
 // anybody looks.
 type Line struct {
 	Kind   LineKind
-	Record kv.Record     // of the place; of Unsure, what was to be put there
+	Ref                  // to the record of the place; of Unsure, what was to be put there
 	Stayed Instant       // when the place was last said to be kept: the trust in it, if its turn comes
 	Next   time.Duration // when to say so again, or to join
 }
@@ -46,20 +46,21 @@ func (t *turn) queue(l *Lock) {
 	switch {
 	case t.cfg.Health && !l.Fit:
 		t.send(l, Ask, kv.Record{}, kv.Record{})
-	case l.Line.Kind == InLine && t.worth(l.Line.Record, l.Line.Stayed).Left(t.now) <= 0:
+	case l.Line.Kind == InLine && t.worth(l.Line.Record(), l.Line.Stayed).Left(t.now) <= 0:
 		t.loseLine(l) // to keep what nobody could lead by might keep everybody out for ever
 	case l.Line.Kind == InLine:
 		l.Fit = false
-		t.send(l, Stay, l.Line.Record, kv.Record{})
+		t.send(l, Stay, l.Line.Record(), kv.Record{})
 	default:
 		l.Fit = false
-		if l.Line.Kind == NoPlace || t.worth(l.Line.Record, l.Line.Stayed).Left(t.now) <= 0 {
-			l.Line = Line{Record: kv.Record{Signature: t.sign(), Value: t.cfg.Value, TTL: t.cfg.TTL}}
+		if l.Line.Kind == NoPlace || t.worth(l.Line.Record(), l.Line.Stayed).Left(t.now) <= 0 {
+			draft := kv.Record{Signature: t.sign(), Value: t.cfg.Value, TTL: t.cfg.TTL}
 			if !t.cfg.NoHeir { // else there is nothing to tell, and since when it leads is not known yet
-				l.Line.Record.Note = t.draftNote(l)
+				draft.Note = t.draftNote(l)
 			}
+			l.Line = Line{Ref: RefTo(draft)}
 		}
-		t.send(l, Join, kv.Record{}, l.Line.Record)
+		t.send(l, Join, kv.Record{}, l.Line.Record())
 	}
 }
 
@@ -82,7 +83,7 @@ func (t *turn) joined(l *Lock, a *Answer) {
 		if l.Line.Kind == Unsure {
 			sent = l.Line.Stayed
 		}
-		l.Line = Line{Kind: InLine, Record: a.Record, Stayed: sent, Next: a.Sent.Mono + t.cfg.Refresh}
+		l.Line = Line{Kind: InLine, Ref: RefTo(a.Record), Stayed: sent, Next: a.Sent.Mono + t.cfg.Refresh}
 		l.Tries = 0
 	case Invalid:
 		t.emit(Effect{Kind: Failed, Key: l.Key})
@@ -102,7 +103,7 @@ func (t *turn) joined(l *Lock, a *Answer) {
 func (t *turn) stayed(l *Lock, a *Answer) {
 	switch a.Verdict {
 	case OK:
-		l.Line.Record, l.Line.Stayed, l.Line.Next = a.Record, a.Sent, a.Sent.Mono+t.cfg.Refresh
+		l.Line.Ref, l.Line.Stayed, l.Line.Next = l.Line.At(a.Record), a.Sent, a.Sent.Mono+t.cfg.Refresh
 		l.Tries = 0
 		if a.Leads {
 			t.firstInLine(l, a.Record)
@@ -133,9 +134,9 @@ func (t *turn) firstInLine(l *Lock, rec kv.Record) {
 func (t *turn) leaveLine(l *Lock) bool {
 	switch l.Line.Kind {
 	case Unsure:
-		t.sendWithin(l, Join, kv.Record{}, l.Line.Record, t.remaining(l))
+		t.sendWithin(l, Join, kv.Record{}, l.Line.Record(), t.remaining(l))
 	case InLine:
-		t.sendWithin(l, Delete, l.Line.Record, kv.Record{}, t.remaining(l))
+		t.sendWithin(l, Delete, l.Line.Record(), kv.Record{}, t.remaining(l))
 	default:
 		return false
 	}

@@ -42,49 +42,83 @@ func textOf(rec kv.Record) Text { return Text{rec.Value, rec.Note} }
 type Lock struct {
 	Key         Key
 	Phase       Phase
-	Signature   string // of our record, present or next
-	Unconfirmed bool   // a claim under that had no clear answer
-	Remains     Remains
-	Pending     Request // on its way; none if its Op is NoOp
+	Unconfirmed bool  // a claim under the signature had no clear answer
+	Fresh       bool  // what the watch showed last was not weighed yet
+	Blind       bool  // the first claim goes out before there is a watch
+	Fit         bool  // the health check has agreed to the claim that is due
+	Waited      bool  // somebody else had the key
+	Proved      bool  // a refresh has extended an owner's trust
+	Mute        bool  // the store will not take what an owner was to publish
+	Review      bool  // the record is not as we know it: look first
+	Asked       bool  // it was asked to remove the record, or to hand over, and may have
+	HeirDue     bool  // whom to hand over to is to be looked up
+	Tries       uint8 // that failed in a row
+	Unsaid      uint8 // tries to publish that failed in a row
+	Offers      int8  // how often it may still try to hand over
+	Denied      int   // claims refused since the watch last showed anything
 
-	Seen  Sighting // what the watch showed last
-	Fresh bool     // and that it was not weighed yet
+	Signature string // of our record, present or next
+	Remains   Remains
+	Pending   Pending // the request that is on its way; none if its Op is NoOp
+	Seen      Sight   // what the watch showed last
+	Rival     Ref     // another heir's record, which is to be displaced
+	Heir      Ref     // to whom to hand over
+	Line      Line    // our place in the line before the key
 
 	Next  time.Duration // when to claim, refresh or remove
-	Tries uint8         // that failed in a row
+	Turn  time.Duration // when a refresh comes in its turn
 	Rest  time.Duration // no vacancy is claimed before
 	Until time.Duration // when removing is given up
+	Later time.Duration // do not try to publish before
 
-	Blind  bool      // the first claim goes out before there is a watch
-	Fit    bool      // the health check has agreed to the claim that is due
-	Waited bool      // somebody else had the key
-	Denied int       // claims refused since the watch last showed anything
-	Failed moment    // since when claims fail
-	Looked Instant   // when an heir last saw the leader's key, or began to look
-	Rival  kv.Record // another heir's, which is to be displaced
-
-	Line Line // our place in the line before the key
-
-	Trust  Trust         // of an owner
-	Proved bool          // a refresh has extended it
-	Sent   Instant       // when the claim or the last refresh left
-	Text   Text          // what an owner is to publish
-	Later  time.Duration // do not try to publish before
-	Unsaid uint8         // tries to publish that failed in a row
-	Mute   bool          // the store will not take what it was to publish
-	Review bool          // the record is not as we know it: look first
-	Lull   moment        // until then a new leader that has no watches opens none: many terms are short
-
-	Asked   bool      // it was asked to remove the record, or to hand over, and may have
-	Offers  int       // how often it may still try to hand over
-	Heir    kv.Record // to whom
-	HeirDue bool      // whom to hand over to is to be looked up
+	Failed moment  // since when claims fail
+	Lull   moment  // until then a new leader that has no watches opens none: many terms are short
+	Looked Instant // when an heir last saw the leader's key, or began to look
+	Trust  Trust   // of an owner
+	Sent   Instant // when the claim or the last refresh left
+	Text   Text    // what an owner is to publish
 }
+
+// A Pending is what is known of a request that is on its way.
+type Pending struct {
+	ID  uint32
+	Op  Op
+	old Ref // what it is to remove
+}
+
+// pending returns what is to be known of a request.
+func (l *Lock) pending(r Request) Pending {
+	p := Pending{ID: r.ID, Op: r.Op}
+	if r.Op == Delete {
+		p.old = l.Remains.At(r.Old)
+	}
+	return p
+}
+
+// A Sight is what a lock keeps of a Sighting.
+type Sight struct {
+	Known bool
+	Ref
+}
+
+// vacant reports whether the key was seen without a record.
+func (s Sight) vacant() bool { return s.Known && s.Record() == kv.Record{} }
+
+// sees takes in what the key was seen to hold.
+func (l *Lock) sees(rec kv.Record) {
+	l.Seen, l.Fresh = Sight{true, l.Seen.At(rec)}, true
+	if rec == l.Remains.Record() {
+		l.Seen.Ref = l.Remains.Ref
+	}
+}
+
+// holds takes in how our record stands.
+func (l *Lock) holds(rec kv.Record) { l.Remains.Ref = l.Remains.At(rec) }
 
 // Says reports whether the record is known to say this, and nothing is on its way that
 // could change it.
 func (l *Lock) Says(text Text) bool {
-	return l.Phase == Owner && !l.Review && l.Pending.Op != Publish && textOf(l.Remains.Record) == text
+	return l.Phase == Owner && !l.Review && l.Pending.Op != Publish && textOf(l.Remains.Record()) == text
 }
 
 // busy reports whether a request is on its way.
@@ -170,13 +204,18 @@ func (t *turn) send(l *Lock, op Op, old, next kv.Record) {
 }
 
 func (t *turn) sendWithin(l *Lock, op Op, old, next kv.Record, within time.Duration) {
+	t.request(l, Request{Op: op, Old: old, New: next, Within: within})
+}
+
+// request sends a request, which gets a number and the key that it is about.
+func (t *turn) request(l *Lock, r Request) {
 	t.Requests++
-	key := l.Key
-	if op == GetHeir {
-		key = Place
+	r.ID, r.Key = t.Requests, l.Key
+	if r.Op == GetHeir {
+		r.Key = Place
 	}
-	l.Pending = Request{ID: t.Requests, Key: key, Op: op, Old: old, New: next, Within: within}
-	t.emit(Effect{Kind: Send, Key: l.Key, Request: l.Pending})
+	l.Pending = l.pending(r)
+	t.emit(Effect{Kind: Send, Key: l.Key, Request: r})
 }
 
 // hurry bounds the request that is on its way.

@@ -18,11 +18,11 @@ const (
 // it led, so those who come after it must know.
 type Memory struct {
 	Looked bool    // it was told who led before, or that nobody did
+	Told   bool    // the beginning of the last term was seen:
+	Odds   int8    // how unlikely it is that a vacancy that many see is claimed at once: see stage
+	Since  Instant // then
 	Last   string  // who led last, as JSON
 	Token  uint64  // of that
-	Told   bool    // its beginning was seen:
-	Since  Instant // then
-	Odds   int8    // how unlikely it is that a vacancy that many see is claimed at once: see stage
 }
 
 // leader returns who is known to have led last.

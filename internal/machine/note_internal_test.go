@@ -13,7 +13,7 @@ import (
 func leaving(cause Cause, lasted time.Duration, own Note) *turn {
 	c := *New(&Config{ID: "a", Stability: 30 * time.Second}, Memory{})
 	c.Cause, c.Ended = cause, after(lasted)
-	c.Lead.Remains.Record = kv.Record{Signature: "a/1", Note: own.Text()}
+	c.Lead.Remains.Ref = RefTo(kv.Record{Signature: "a/1", Note: own.Text()})
 	return &turn{Campaign: &c}
 }
 

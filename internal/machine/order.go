@@ -37,7 +37,7 @@ func (t *turn) size(l *Lock, rec kv.Record) {
 	}
 	t.overtake(rec)
 	if t.displaces(rec) {
-		l.Rival = rec
+		l.Rival = RefTo(rec)
 		l.Next = t.now.Mono + t.deference(l)
 	}
 }
@@ -101,10 +101,11 @@ func (t *turn) contended(l *Lock) bool {
 // once. Where an heir has gone, a crowd may wait; where none was seen, only those may be
 // there who have just come as well.
 func (t *turn) deference(l *Lock) time.Duration {
+	rival := l.Rival.Record()
 	switch {
-	case NoteOf(l.Rival).Calls != "":
+	case NoteOf(rival).Calls != "":
 		return 0
-	case l.Rival.Signature != "":
+	case rival.Signature != "":
 		return t.lag() + t.jitter(t.lag()+1) + t.HoldOff
 	case t.contended(l):
 		return t.stage(l)
@@ -156,7 +157,7 @@ func (t *turn) draftNote(l *Lock) string {
 		}
 		n.Strikes = t.Memory.strikes(t.now, t.cfg.Stability, t.cfg.TTL, t.cfg.Fading)
 	default: // who leads, the heir that is displaced has told, if there is one
-		rival := NoteOf(l.Rival)
+		rival := NoteOf(l.Rival.Record())
 		n.Waited = l.Waited
 		if n.Under = rival.Under; rival.Calls != "" && n.Under != nil {
 			n.Called, n.Formerly = n.Under.Token, t.Former
@@ -170,14 +171,14 @@ func (t *turn) mirror() {
 	if t.cfg.firstCome() || t.Place.Phase != Owner || t.Place.Mute {
 		return
 	}
-	n, led := NoteOf(t.Place.Remains.Record), t.Memory.leader()
+	n, led := NoteOf(t.Place.Remains.Record()), t.Memory.leader()
 	n.Under = &led
 	t.Place.Text.Note = n.Text()
 }
 
 // noteFor returns the note that an heir leads with to whom we hand over.
 func (t *turn) noteFor(heir kv.Record) string {
-	mine, theirs := NoteOf(t.Lead.Remains.Record), NoteOf(heir)
+	mine, theirs := NoteOf(t.Lead.Remains.Record()), NoteOf(heir)
 	n := Note{Rank: theirs.Rank, Heirs: theirs.Heirs, Since: t.wall}
 	if len(n.Heirs) == 0 {
 		n.Heirs = mine.Heirs

@@ -13,7 +13,7 @@ import (
 
 // Each of these has been somebody's bug, or would be an easy one to make.
 var planted = map[string]bug{
-	"trust is counted from the answer": {event: func(now time.Duration, _ machine.Campaign, e *machine.Event) {
+	"trust is counted from the answer": {event: func(now time.Duration, _ machine.Request, e *machine.Event) {
 		if e.Kind == machine.Answered {
 			e.Answer.Sent = at(now)
 		}
@@ -26,19 +26,19 @@ var planted = map[string]bug{
 			after.Lead.Trust.Span = timing.TTL + 2
 		}
 	}},
-	"a create without a clear answer is taken for refused": {event: func(_ time.Duration, before machine.Campaign, e *machine.Event) {
-		if e.Kind == machine.Answered && e.Answer.Verdict == machine.Unclear && before.Lead.Pending.Op == machine.Create {
+	"a create without a clear answer is taken for refused": {event: func(_ time.Duration, asked machine.Request, e *machine.Event) {
+		if e.Kind == machine.Answered && e.Answer.Verdict == machine.Unclear && asked.Op == machine.Create {
 			e.Answer.Verdict = machine.Held
 		}
 	}},
-	"a create without a clear answer is taken for granted": {event: func(_ time.Duration, before machine.Campaign, e *machine.Event) {
-		if p := before.Lead.Pending; e.Kind == machine.Answered && e.Answer.Key == machine.Lead && e.Answer.Verdict == machine.Unclear && p.Op == machine.Create {
-			e.Answer.Verdict, e.Answer.Record = machine.OK, p.New
+	"a create without a clear answer is taken for granted": {event: func(_ time.Duration, asked machine.Request, e *machine.Event) {
+		if e.Kind == machine.Answered && e.Answer.Key == machine.Lead && e.Answer.Verdict == machine.Unclear && asked.Op == machine.Create {
+			e.Answer.Verdict, e.Answer.Record = machine.OK, asked.New
 		}
 	}},
-	"a refresh without a clear answer extends the trust": {event: func(_ time.Duration, before machine.Campaign, e *machine.Event) {
-		if p := before.Lead.Pending; e.Kind == machine.Answered && e.Answer.Key == machine.Lead && e.Answer.Verdict == machine.Unclear && p.Op == machine.Refresh {
-			e.Answer.Verdict, e.Answer.Record = machine.OK, p.Old
+	"a refresh without a clear answer extends the trust": {event: func(_ time.Duration, asked machine.Request, e *machine.Event) {
+		if e.Kind == machine.Answered && e.Answer.Key == machine.Lead && e.Answer.Verdict == machine.Unclear && asked.Op == machine.Refresh {
+			e.Answer.Verdict, e.Answer.Record = machine.OK, asked.Old
 		}
 	}},
 	"an heir leads by what was handed over without a look": {state: func(now time.Duration, after *machine.Campaign, effects *[]machine.Effect) {

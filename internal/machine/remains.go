@@ -13,14 +13,14 @@ type Remains struct {
 	// Doubt is set if another request of an unknown outcome may put a record there when the
 	// present one is removed. For Stray.
 	Doubt bool
-	// Record is what is there. For Stray, Handed and Mine.
-	Record kv.Record
+	// Ref is to what is there. For Stray, Handed and Mine.
+	Ref
 }
 
 // stray returns what remains when a record by which nobody may lead was found.
 func (r Remains) stray(rec kv.Record) Remains {
 	doubt := r.Kind == Possible || r.Kind == Stray && r.Doubt
-	return Remains{Kind: Stray, Record: rec, Since: r.Since, Doubt: doubt}
+	return Remains{Kind: Stray, Ref: RefTo(rec), Since: r.Since, Doubt: doubt}
 }
 
 // removed returns what remains when a stray record was removed.

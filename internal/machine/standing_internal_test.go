@@ -30,10 +30,10 @@ func TestACampaignWakesUpWhenALostBidIsForgotten(t *testing.T) {
 func TestAPlaceInLineIsGivenUpBeforeALostBidIsLookedFor(t *testing.T) {
 	c := standing()
 	c.Place.Remains = Remains{Kind: Possible}
-	c.Lead.Line = Line{Kind: InLine, Record: kv.Record{Signature: "a/n.1", Token: 1}, Next: never}
+	c.Lead.Line = Line{Kind: InLine, Ref: RefTo(kv.Record{Signature: "a/n.1", Token: 1}), Next: never}
 	effects := c.Step(Instant{Mono: 1, Boot: 1}, &Event{Kind: Withdraw, Within: time.Second}, nil)
 	for _, e := range effects {
-		if e.Kind == Send && e.Request.Op == Delete && e.Request.Old == c.Lead.Line.Record {
+		if e.Kind == Send && e.Request.Op == Delete && e.Request.Old == c.Lead.Line.Record() {
 			return
 		}
 	}

@@ -64,7 +64,7 @@ func (t *turn) take(e *Event) {
 		t.enter(e)
 	case Saw:
 		l := t.lock(e.Key)
-		l.Seen, l.Fresh = e.Sighting, true
+		l.sees(e.Sighting.Record)
 		if e.Key == Place {
 			t.noteHeir()
 		}
@@ -134,7 +134,7 @@ func (t *turn) progress() progress {
 func (l *Lock) progress() lockProgress {
 	return lockProgress{
 		phase: l.Phase, fresh: l.Fresh, remains: l.Remains.Kind, next: l.Next,
-		line: l.Line.Kind, lineNext: l.Line.Next, say: l.Text == textOf(l.Remains.Record),
+		line: l.Line.Kind, lineNext: l.Line.Next, say: l.Text == textOf(l.Remains.Record()),
 	}
 }
 
@@ -213,8 +213,8 @@ func (l *Lock) forgotten(t *turn) bool {
 // elected begins the term.
 func (t *turn) elected() {
 	t.Stage, t.Began = Leading, t.Lead.Trust.Sent
-	t.Memory.leads(LeaderOf(t.Lead.Remains.Record), t.now)
-	t.emit(Effect{Kind: Elected, Key: Lead, Record: t.Lead.Remains.Record, Trust: t.Lead.Trust})
+	t.Memory.leads(LeaderOf(t.Lead.Remains.Record()), t.now)
+	t.emit(Effect{Kind: Elected, Key: Lead, Record: t.Lead.Remains.Record(), Trust: t.Lead.Trust})
 	t.leave(&t.Place, t.cfg.Fading+t.cfg.Attempt) // by then nothing is there any more
 }
 
@@ -230,7 +230,7 @@ func (t *turn) ends(l *Lock, cause Cause) {
 			l.Next = never
 		}
 	}
-	t.emit(Effect{Kind: Ended, Key: l.Key, Record: l.Remains.Record, Cause: cause})
+	t.emit(Effect{Kind: Ended, Key: l.Key, Record: l.Remains.Record(), Cause: cause})
 }
 
 // abandon leaves the leader's key: our record as heir is gone or going, and the leader may
@@ -275,7 +275,7 @@ func (t *turn) answered(a *Answer) {
 	if sent.ID != a.ID || sent.Op == NoOp {
 		return
 	}
-	l.Pending = Request{}
+	l.Pending = Pending{}
 	switch sent.Op {
 	case Ask:
 		t.fitness(l, a)
@@ -306,9 +306,9 @@ func (t *turn) answered(a *Answer) {
 	case Delete:
 		switch l.Phase {
 		case Waiting:
-			t.cleared(l, sent.Old, a)
+			t.cleared(l, sent.old.Record(), a)
 		default:
-			t.removed(l, sent.Old, a)
+			t.removed(l, sent.old.Record(), a)
 		}
 	case Join:
 		t.joined(l, a)
@@ -335,7 +335,7 @@ func (t *turn) fitness(l *Lock, a *Answer) {
 	case Unsure:
 		t.loseLine(l)
 	case InLine:
-		t.send(l, Delete, l.Line.Record, kv.Record{})
+		t.send(l, Delete, l.Line.Record(), kv.Record{})
 	}
 	t.ends(&t.Place, Unhealthy)
 	t.giveUpOnce(l)
@@ -377,7 +377,7 @@ func (l *Lock) due(t *turn) time.Duration {
 		if l.Line.Kind != NoPlace {
 			due = min(due, l.Line.Next)
 		}
-		if l.Phase == Owner && l.Text != textOf(l.Remains.Record) {
+		if l.Phase == Owner && l.Text != textOf(l.Remains.Record()) {
 			due = min(due, l.Later)
 		}
 	case Leaving:

@@ -26,14 +26,15 @@ type world struct {
 // stats count what happened in all worlds that have one origin.
 type stats struct {
 	counts
-	bug bug
+	bug   bug
+	canon machine.Canon // nil if worlds are not compared
 }
 
 type counts struct{ elected, handedOver, abandoned, missing, lost int }
 
 // A bug is planted in the campaigns, or in the store.
 type bug struct {
-	event func(now time.Duration, before machine.Campaign, e *machine.Event)
+	event func(now time.Duration, asked machine.Request, e *machine.Event)
 	state func(now time.Duration, after *machine.Campaign, effects *[]machine.Effect)
 	carry func(s *store, r *machine.Request, now time.Duration)
 }
@@ -216,11 +217,14 @@ func (s *store) carry(r machine.Request, now time.Duration) (machine.Verdict, kv
 func at(now time.Duration) machine.Instant { return machine.Instant{Mono: now, Boot: now} }
 
 // step gives a node an event, and takes in the effects.
-func (w *world) step(i int, e machine.Event) {
+func (w *world) step(i int, e machine.Event) { w.give(i, e, machine.Request{}) }
+
+// give does so; asked is the request that the event answers.
+func (w *world) give(i int, e machine.Event, asked machine.Request) {
 	n := &w.nodes[i]
 	bug := w.stats.bug
 	if bug.event != nil {
-		bug.event(w.now, n.c, &e)
+		bug.event(w.now, asked, &e)
 	}
 	c, effects := machine.Step(n.c, at(w.now), e)
 	if again, more := machine.Step(c, at(w.now), machine.Event{}); again != c || len(more) > 0 {
@@ -229,7 +233,7 @@ func (w *world) step(i int, e machine.Event) {
 	if bug.state != nil {
 		bug.state(w.now, &c, &effects)
 	}
-	n.c = c
+	n.c = w.stats.canon.Of(c)
 	if due := c.Due(); due <= w.now {
 		w.wrong = fmt.Sprintf("%d is due at once, for ever", i)
 	}
@@ -302,7 +306,8 @@ func (w *world) answer(i int, k machine.Key, v machine.Verdict, rec kv.Record) {
 	r := n.sent[k]
 	sent := n.since[k]
 	n.sent[k], n.since[k], n.answers[k] = machine.Request{}, 0, answer{}
-	w.step(i, machine.Event{Kind: machine.Answered, Answer: machine.Answer{ID: r.ID, Key: k, Verdict: v, Record: rec, Sent: at(sent)}})
+	a := machine.Answer{ID: r.ID, Key: k, Verdict: v, Record: rec, Sent: at(sent)}
+	w.give(i, machine.Event{Kind: machine.Answered, Answer: a}, r)
 }
 
 // giveUp leaves a request to be carried out later, if there is room for it.

@@ -1,0 +1,28 @@
+package election
+
+// A latch is something that comes to pass once. It takes a channel only while somebody waits
+// for that. It is guarded by its owner's mutex.
+type latch struct {
+	open   bool
+	waited chan struct{} // closed when it is open; nil if nobody waits
+}
+
+// wait returns a channel that is closed when it has come to pass.
+func (l *latch) wait() <-chan struct{} {
+	if l.waited == nil {
+		l.waited = make(chan struct{})
+		if l.open {
+			close(l.waited)
+		}
+	}
+	return l.waited
+}
+
+// pass notes that it has come to pass.
+func (l *latch) pass() {
+	l.open = true
+	if l.waited != nil {
+		close(l.waited)
+		l.waited = nil
+	}
+}
