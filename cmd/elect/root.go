@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"os"
 	"strings"
@@ -100,7 +101,9 @@ elect help run, --pass-store.
 Exit status: 125 if elect itself fails; see each command for the others.`
 
 func newRoot(s *settings) *cobra.Command {
-	redis.SetLogger(silence{}) // what is wrong comes back as an error as well
+	// What is wrong comes back as an error as well.
+	redis.SetLogger(silence{})
+	log.SetOutput(io.Discard) // net/http writes there
 	root := &cobra.Command{
 		Use:           "elect",
 		Short:         "Choose one leader among processes",

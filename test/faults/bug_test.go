@@ -4,8 +4,10 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"sync"
 
 	"github.com/electkv/election/internal/mistake"
 	"github.com/electkv/election/kv"
@@ -27,6 +29,9 @@ const (
 	bugNewNonce = "lost create retried under a new nonce"
 	// A watch shows what is there, and then hears of nothing any more.
 	bugDeafWatch = "watch that trusts in events that do not come"
+	// A refresh that goes together with others counts as done if the store has answered at
+	// all; and an owner's watch tells it of nothing.
+	bugSharedProof = "batch whose records prove each other"
 	// Each refresh is made twice.
 	bugUnasked = "request that the core has not asked for"
 	// A release counts as done, and the store is never asked.
@@ -46,6 +51,8 @@ func plant(bug string, store kv.Store) (kv.Store, error) {
 		return mistake.NewNonce(store), nil
 	case bugDeafWatch:
 		return deafWatch{store}, nil
+	case bugSharedProof:
+		return sharedProof{store, store.(kv.Batch), &sync.Map{}}, nil
 	case bugUnasked:
 		return unasked{store}, nil
 	case bugSwallowed:
@@ -63,6 +70,42 @@ func (d deafWatch) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 				return
 			}
 			if !rec.Foreign && rec.Signature != "" {
+				<-ctx.Done()
+			}
+		}
+	}
+}
+
+type sharedProof struct {
+	kv.Store
+	all  kv.Batch
+	mine *sync.Map // the signatures that it has put somewhere
+}
+
+func (s sharedProof) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	got, err := s.Store.Create(ctx, name, rec)
+	if err == nil {
+		s.mine.Store(got.Signature, true)
+	}
+	return got, err
+}
+
+func (s sharedProof) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	s.all.RefreshAll(ctx, records, func(i int, rec kv.Record, err error) {
+		if errors.Is(err, kv.ErrStale) {
+			rec, err = records[i].Record, nil
+		}
+		tell(i, rec, err)
+	})
+}
+
+func (s sharedProof) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	return func(yield func(kv.Record, error) bool) {
+		for rec, err := range s.Store.Watch(ctx, name) {
+			if !yield(rec, err) {
+				return
+			}
+			if _, own := s.mine.Load(rec.Signature); own {
 				<-ctx.Done()
 			}
 		}

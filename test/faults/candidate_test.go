@@ -179,6 +179,12 @@ func (s confessor) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 	return s.Queue.Refresh(ctx, name, rec)
 }
 
+// RefreshAll implements [kv.Batch], as what it confesses for does.
+func (s confessor) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	s.c.confess()
+	s.Queue.(kv.Batch).RefreshAll(ctx, records, tell)
+}
+
 // HandOver implements [kv.HandOver], as what it confesses for does.
 func (s confessor) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
 	return s.Queue.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)

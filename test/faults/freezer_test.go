@@ -54,6 +54,15 @@ func (f *freezer) Refresh(ctx context.Context, name string, rec kv.Record) (kv.R
 	return f.Store.Refresh(ctx, name, rec)
 }
 
+// RefreshAll implements [kv.Batch]. To a store that is none, it is a refresh of each.
+func (f *freezer) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	f.stop("refresh", false)
+	f.Batch().RefreshAll(ctx, records, func(i int, rec kv.Record, err error) {
+		f.stop("refresh", true)
+		tell(i, rec, err)
+	})
+}
+
 func (f *freezer) Delete(ctx context.Context, name string, rec kv.Record) error {
 	f.stop("delete", false)
 	defer f.stop("delete", true)

@@ -39,16 +39,13 @@ func planted() []row {
 		},
 		{
 			number: 32, fault: "record deleted by an operator", bug: bugBlindRefresh, times: 2,
-			red: []oracle.Rule{oracle.OneLeader, oracle.DeadlineFromSend, trace.Followed},
-			play: func(s *stage) {
-				first := s.alive()
-				s.interfered(s.ttl*2/3, "the record is deleted")
-				s.erase()
-				s.await("another term", func(e history.Event) bool {
-					return e.Kind == history.Elected && e.Token != first.Token
-				})
-				s.pass(s.ttl)
-			},
+			red:  []oracle.Rule{oracle.OneLeader, oracle.DeadlineFromSend, trace.Followed},
+			play: deleted,
+		},
+		{
+			number: 32, fault: "record deleted by an operator, refreshed in a batch", bug: bugSharedProof, times: 2,
+			red:  []oracle.Rule{oracle.OneLeader, oracle.DeadlineFromSend, trace.Followed},
+			play: deleted,
 		},
 		{
 			number: 4, fault: "a leader replaced while it slept, its successor cut off", bug: bugBlindRelease, times: 2, part: withoutHeir,
@@ -109,6 +106,17 @@ func planted() []row {
 			},
 		},
 	}
+}
+
+// deleted is a play in which an operator deletes the leader's record.
+func deleted(s *stage) {
+	first := s.alive()
+	s.interfered(s.ttl*2/3, "the record is deleted")
+	s.erase()
+	s.await("another term", func(e history.Event) bool {
+		return e.Kind == history.Elected && e.Token != first.Token
+	})
+	s.pass(s.ttl)
 }
 
 // TestPlantedBugsAreCaught shows on a real server that the rules see what they

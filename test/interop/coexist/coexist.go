@@ -241,11 +241,11 @@ func (s Story) accuse(terms []Term, from time.Duration, v *Verdict, format strin
 }
 
 // erasure returns the erasure that took a term's record, if there was one, and
-// the term was over in time.
+// the term was over in time. It may have begun later, when the answer to its claim came.
 func (s Story) erasure(t Term) (Erasure, bool) {
 	for _, e := range s.Erasures {
-		took := e.Owner == t.Owner || e.Unknown && !s.seenAfter(t.Owner, e.Answered)
-		if took && t.Begin <= e.Answered && e.Sent <= t.End && t.End <= e.Answered+s.Notice {
+		took := e.Owner == t.Owner || e.Unknown && t.Begin <= e.Answered && !s.seenAfter(t.Owner, e.Answered)
+		if took && e.Sent <= t.End && t.End <= e.Answered+s.Notice {
 			return e, true
 		}
 	}

@@ -163,6 +163,10 @@ func TestAnOverlapAfterABareDeleteIsTheDeletersDoing(t *testing.T) {
 	require.Equal(t, 1, v.Erased)
 	require.Equal(t, 98*ms, v.Slowest)
 
+	s.Terms[0] = own("a", 203, 300) // whose claim was answered late
+	require.Empty(t, s.Judge().Broken)
+	s.Terms[0] = own("a", 100, 300)
+
 	s.Notice = 90 * ms
 	v = s.Judge()
 	require.NotEmpty(t, v.Broken)
@@ -185,6 +189,9 @@ func TestADeleteWithoutAnAnswerExcusesOnlyWhatIsGone(t *testing.T) {
 		Notice:    150 * ms,
 	}
 	require.Empty(t, s.Judge().Broken)
+	later := s
+	later.Terms = []coexist.Term{own("a", 261, 300), own("b", 210, 500)}
+	require.NotEmpty(t, later.Judge().Broken, "it began later")
 	s.Sightings[0] = seen("a", false, 95, 290)
 	require.NotEmpty(t, s.Judge().Broken, "it was still there")
 }
