@@ -101,5 +101,8 @@ func (t *trial) leadAll(ctx context.Context, crew *crew, p *process) error {
 			t.record("all", (h.At - began).Seconds())
 		}
 	}
-	return pause(ctx, t.options.settle)
+	if t.options.quick {
+		return pause(ctx, t.options.settle)
+	}
+	return pause(ctx, 2*t.ttl) // what the beginning of a term costs is over then
 }
