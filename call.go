@@ -109,7 +109,9 @@ func (c *campaign) ask(ctx context.Context, r machine.Request) (rec kv.Record, l
 		rec, err = c.handOver(ctx, r)
 	case machine.Delete:
 		err = c.store.Delete(ctx, name, r.Old)
-	case machine.Get, machine.GetHeir:
+	case machine.Vacate:
+		rec, err = c.vacate(ctx, r)
+	case machine.Get:
 		rec, err = c.store.Get(ctx, name)
 	case machine.Join:
 		rec, err = c.store.(kv.Queue).Join(ctx, name, r.New) // the config says that there are lines
@@ -136,6 +138,33 @@ func (c *campaign) handOver(ctx context.Context, r machine.Request) (kv.Record, 
 		return kv.Record{}, fmt.Errorf("cannot see the heir: %w", err)
 	}
 	return c.store.Swap(ctx, c.nameOf(machine.Lead), r.Old, r.New)
+}
+
+// vacate empties the leader's safe, unless there is an heir: then it returns the heir's record
+// and kv.ErrHeld. Where that takes two steps and nobody can see the heir, it is passed over.
+func (c *campaign) vacate(ctx context.Context, r machine.Request) (kv.Record, error) {
+	name, place := c.nameOf(machine.Lead), c.nameOf(machine.Place)
+	if whole, ok := c.store.(kv.Vacate); ok {
+		heir, err := whole.Vacate(ctx, name, r.Old, place)
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return heir, err
+		}
+	}
+	heir, err := c.glance(ctx, place, r.Within/3)
+	switch {
+	case err == nil:
+		return heir, kv.ErrHeld
+	case !errors.Is(err, kv.ErrVacant):
+		c.log.Warn("cannot hand over: the heir's safe cannot be seen", "token", r.Old.Token, "error", err)
+	}
+	return kv.Record{}, c.store.Delete(ctx, name, r.Old)
+}
+
+// glance looks at a safe, for so long at most.
+func (c *campaign) glance(ctx context.Context, name string, within time.Duration) (kv.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return c.store.Get(ctx, name)
 }
 
 // nameOf returns the name of a safe.
@@ -170,7 +199,9 @@ func contract(op machine.Op) map[error]machine.Verdict {
 		return map[error]machine.Verdict{kv.ErrStale: machine.Stale, kv.ErrInvalid: machine.Invalid}
 	case machine.Refresh, machine.Delete, machine.Stay:
 		return map[error]machine.Verdict{kv.ErrStale: machine.Stale}
-	case machine.Get, machine.GetHeir:
+	case machine.Vacate:
+		return map[error]machine.Verdict{kv.ErrHeld: machine.Held, kv.ErrStale: machine.Stale}
+	case machine.Get:
 		return map[error]machine.Verdict{kv.ErrVacant: machine.Vacant}
 	case machine.Join:
 		return map[error]machine.Verdict{kv.ErrInvalid: machine.Invalid}

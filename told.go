@@ -53,13 +53,13 @@ func troubleWith(op machine.Op) string {
 		return "cannot tell whether something was published"
 	case machine.HandOver:
 		return "cannot tell whether the safe was handed over"
-	case machine.Delete:
+	case machine.Delete, machine.Vacate:
 		return "cannot tell whether a record of our own was removed"
 	case machine.Join:
 		return "cannot tell whether there is a place in line"
 	case machine.Stay:
 		return "cannot tell whether the place in line is kept"
-	case machine.NoOp, machine.Get, machine.GetHeir:
+	case machine.NoOp, machine.Get:
 	}
 	return "cannot see the safe"
 }
@@ -98,8 +98,8 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 		if v == machine.Stale {
 			c.fault(k, "the place in line is lost", err)
 		}
-	case machine.HandOver, machine.GetHeir:
-		if v == machine.Invalid || op == machine.GetHeir && v == machine.Unclear {
+	case machine.HandOver:
+		if v == machine.Invalid {
 			c.log.Warn("cannot hand over", "token", l.Remains.Record().Token, "error", err)
 			return
 		}

@@ -3,6 +3,7 @@ package etcdkv
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -10,14 +11,17 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// delete takes rec from its place in line, be it the first or not, and has a lease granted
-// for the next create, unless there is one that records share.
-func (sf safe) delete(ctx context.Context, rec kv.Record) error {
+// delete takes rec from its place in line, be it the first or not, unless another safe holds a
+// record: then it returns that and [kv.ErrHeld]. It has a lease granted for the next create,
+// if there is none that records share.
+func (sf safe) delete(ctx context.Context, rec kv.Record, unless ...safe) (held kv.Record, err error) {
 	if err := checkOwn(rec); err != nil {
+		return kv.Record{}, err
+	}
+	withdraw := func() (err error) {
+		held, err = sf.withdraw(ctx, rec, unless)
 		return err
 	}
-	withdraw := func() error { return sf.withdraw(ctx, rec) }
-	var err error
 	if sf.sharing.shared(rec.Lease) {
 		err = withdraw() // the next create finds a lease that records share, or has one granted
 	} else {
@@ -26,19 +30,33 @@ func (sf safe) delete(ctx context.Context, rec kv.Record) error {
 	if err == nil || errors.Is(err, kv.ErrStale) {
 		sf.sharing.forget(sf.start, rec)
 	}
-	return err
+	return held, err
 }
 
-func (sf safe) withdraw(ctx context.Context, rec kv.Record) error {
+func (sf safe) withdraw(ctx context.Context, rec kv.Record, unless []safe) (held kv.Record, err error) {
+	var vacant []clientv3.Cmp
+	var looks []clientv3.Op
+	for _, other := range unless {
+		vacant, looks = append(vacant, other.vacant()), append(looks, other.first(1))
+	}
 	conditions := append(sf.holds(rec), sf.says(rec)...)
 	for {
-		resp, err := sf.client.Txn(ctx).If(conditions...).Then(sf.deletes(sf.key(rec.Lease))...).Commit()
+		resp, err := sf.client.Txn(ctx).If(append(conditions, vacant...)...).Then(sf.deletes(sf.key(rec.Lease))...).Else(looks...).Commit()
 		if err != nil || resp.Succeeded {
-			return err
+			return kv.Record{}, err
+		}
+		for _, other := range unless {
+			held, err := other.held(ctx, other.line(resp))
+			if err == nil {
+				err = fmt.Errorf("%q is not vacant: %w", other.base, kv.ErrHeld)
+			}
+			if !errors.Is(err, kv.ErrVacant) {
+				return held, err
+			}
 		}
 		now, err := sf.find(ctx, rec)
 		if err != nil {
-			return err
+			return kv.Record{}, err
 		}
 		conditions = sf.holds(now.Record)
 	}

@@ -41,8 +41,8 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// A Store is a [kv.Store] in etcd that hands over in one step ([kv.HandOver]) and refreshes
-// many records with few requests ([kv.Batch]), and a [kv.Queue] in the layout Queue. Use
+// A Store is a [kv.Store] in etcd that hands over and vacates in one step ([kv.HandOver],
+// [kv.Vacate]) and refreshes many records with few requests ([kv.Batch]), and a [kv.Queue] in the layout Queue. Use
 // [New] to make one. What it knows it reads from etcd, but for a lease that it has ready, and
 // which records share one (see [Store.RefreshAll]). Any number of them may share the client
 // and the safes; calls for a record that has shared a lease go to the one that it came from.
@@ -61,6 +61,7 @@ var (
 	_ kv.Board    = (*Store)(nil)
 	_ kv.Queue    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
+	_ kv.Vacate   = (*Store)(nil)
 )
 
 // New returns a store that uses the client, and never closes it. Options may be
@@ -165,7 +166,7 @@ func (s *Store) RefreshAll(ctx context.Context, records []kv.Held, tell func(i i
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	sf, err := s.open(ctx, name)
 	if err == nil {
-		err = sf.delete(ctx, rec)
+		_, err = sf.delete(ctx, rec)
 	}
 	_, err = outcome(ctx, "delete", name, kv.Record{}, err)
 	return err

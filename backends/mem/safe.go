@@ -65,6 +65,16 @@ func (sf *safe) renew(i int) kv.Record {
 	return sf.line[i].rec
 }
 
+// delete removes a record from the line.
+func (sf *safe) delete(rec kv.Record) (kv.Record, error) {
+	i := sf.find(rec)
+	if i < 0 {
+		return kv.Record{}, kv.ErrStale
+	}
+	sf.remove(i)
+	return kv.Record{}, nil
+}
+
 func (sf *safe) remove(i int) {
 	sf.line = slices.Delete(sf.line, i, i+1)
 	sf.wake()
@@ -124,9 +134,9 @@ func (s *Store) step(ctx context.Context, name string, do func(*safe) (kv.Record
 	defer s.mu.Unlock()
 	rec, err := do(s.at(name))
 	if err != nil {
-		return kv.Record{}, fmt.Errorf("memkv: %q: %w", name, err)
+		err = fmt.Errorf("memkv: %q: %w", name, err)
 	}
-	return rec, nil
+	return rec, err
 }
 
 // look returns what the safe holds now, the zero record if that is nothing, and when it

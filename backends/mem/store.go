@@ -27,6 +27,7 @@ var (
 	_ kv.Board    = (*Store)(nil)
 	_ kv.Queue    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
+	_ kv.Vacate   = (*Store)(nil)
 )
 
 // New returns a store in which all safes are vacant.
@@ -113,15 +114,21 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err := checkOwn(name, rec); err != nil {
 		return err
 	}
-	_, err := s.step(ctx, name, func(sf *safe) (kv.Record, error) {
-		i := sf.find(rec)
-		if i < 0 {
-			return kv.Record{}, kv.ErrStale
-		}
-		sf.remove(i)
-		return kv.Record{}, nil
-	})
+	_, err := s.step(ctx, name, func(sf *safe) (kv.Record, error) { return sf.delete(rec) })
 	return err
+}
+
+// Vacate implements [kv.Vacate].
+func (s *Store) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	if err := checkOwn(name, rec); err != nil {
+		return kv.Record{}, err
+	}
+	return s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		if other := s.at(place); len(other.line) > 0 {
+			return other.line[0].rec, kv.ErrHeld
+		}
+		return sf.delete(rec)
+	})
 }
 
 // Get implements [kv.Store].

@@ -2,10 +2,7 @@ package rediskv
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/electkv/election/kv"
 )
@@ -30,6 +27,9 @@ func (s *Store) HandOver(ctx context.Context, name string, old kv.Record, place 
 	if err := checkHeir(name, old, place, next); err != nil {
 		return kv.Record{}, err
 	}
+	if err := s.together(at, own); err != nil {
+		return kv.Record{}, err
+	}
 	ttl, err := granted(heir.TTL)
 	if err != nil {
 		return kv.Record{}, err
@@ -38,10 +38,7 @@ func (s *Store) HandOver(ctx context.Context, name string, old kv.Record, place 
 	reply, err := s.run(ctx, handOverScript, at.keys(at.counter, own.record, own.text),
 		old.Signature, old.Token, old.Revision, heir.Signature, heir.Token, heir.Revision,
 		text, value, ttl.Milliseconds(), at.channel)
-	if redis.HasErrorPrefix(err, "CROSSSLOT") {
-		err = fmt.Errorf("%w: the safe is in another slot than %q: %w", errors.ErrUnsupported, place, err)
-	}
-	return s.written("hand over", name, reply, err, kv.ErrStale)
+	return s.written("hand over", name, reply, slotted(err, place), kv.ErrStale)
 }
 
 // checkHeir refuses a hand-over that can never be made.

@@ -28,6 +28,8 @@ var (
 	batchLua string
 	//go:embed delete.lua
 	deleteLua string
+	//go:embed vacate.lua
+	vacateLua string
 	//go:embed look.lua
 	lookLua string
 	//go:embed eval.lua
@@ -61,6 +63,7 @@ var (
 	refreshScript  = newScript(byServer, recordLua, refreshLua)
 	batchScript    = newScript(batchLua)
 	deleteScript   = newScript(byServer, recordLua, deleteLua)
+	vacateScript   = newScript(byServer, recordLua, vacateLua, deleteLua)
 	lookScript     = newScript(byServer, recordLua, lookLua)
 
 	claimScript  = newScript(byObservers, recordLua, observedLua, claimLua)

@@ -64,6 +64,7 @@ var (
 	_ kv.Batch    = (*Store)(nil)
 	_ kv.Board    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
+	_ kv.Vacate   = (*Store)(nil)
 )
 
 // New returns a store that uses the client, which stays the caller's: its

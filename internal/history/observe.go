@@ -18,8 +18,8 @@ import (
 // is out of this process's hands, and may be called by several goroutines at
 // once.
 //
-// The view has lines if store has, hands over in one step ([kv.HandOver]) if store
-// does, and refreshes many records at once ([kv.Batch]) if store does.
+// The view has lines if store has, hands over and vacates in one step ([kv.HandOver],
+// [kv.Vacate]) if store does, and refreshes many records at once ([kv.Batch]) if store does.
 func Observe(store kv.Store, note func(Event)) kv.Queue {
 	o := &observed{store: store, note: note}
 	if all, ok := store.(kv.Batch); ok {
@@ -30,7 +30,9 @@ func Observe(store kv.Store, note func(Event)) kv.Queue {
 
 var (
 	_ kv.HandOver = (*observed)(nil)
+	_ kv.Vacate   = (*observed)(nil)
 	_ kv.HandOver = batch{}
+	_ kv.Vacate   = batch{}
 	_ kv.Batch    = batch{}
 )
 
@@ -156,6 +158,21 @@ func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error
 	err := o.store.Delete(ctx, name, rec)
 	c.answer(kv.Record{}, err)
 	return err
+}
+
+// Vacate implements [kv.Vacate]. It is a delete in the history, and may be refused as held.
+func (o *observed) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	whole, ok := o.store.(kv.Vacate)
+	if !ok {
+		return kv.Record{}, fmt.Errorf("history: vacate %q: %w", name, errors.ErrUnsupported)
+	}
+	ctx, c := o.send(ctx, name, OpDelete, rec, "")
+	heir, err := whole.Vacate(ctx, name, rec, place)
+	c.answer(kv.Record{}, err)
+	if errors.Is(err, kv.ErrHeld) {
+		o.see(place, heir, nil)
+	}
+	return heir, err
 }
 
 // Lines implements [kv.Queue].

@@ -105,6 +105,18 @@ func (c *recorded) Swap(ctx context.Context, name string, old, next kv.Record) (
 	})
 }
 
+// Vacate implements [kv.Vacate] if the store does. It is a delete that may be refused for what
+// another safe holds.
+func (c *recorded) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	whole, ok := c.Store.(kv.Vacate)
+	if !ok {
+		return kv.Record{}, fmt.Errorf("linear: vacate %q: %w", name, errors.ErrUnsupported)
+	}
+	return c.note(Delete, name, copied(rec), nil, func() (kv.Record, error) {
+		return whole.Vacate(ctx, name, rec, place)
+	})
+}
+
 // HandOver implements [kv.HandOver] if the store does.
 func (c *recorded) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
 	whole, ok := c.Store.(kv.HandOver)

@@ -31,13 +31,13 @@ const (
 	HandOver    // New, the heir's, in the place of Old, if the heir's key still holds it
 	Delete      // Old
 	Get         // what the key holds
-	GetHeir     // what the heir's key holds, on behalf of the leader's
+	Vacate      // Old, unless the heir's key holds a record: then that is the answer
 	Join        // New at the end of the line before the key
 	Stay        // keep the place Old in that line
 )
 
 func (o Op) String() string {
-	return [...]string{"none", "ask", "create", "displace", "refresh", "publish", "hand over", "delete", "get", "get heir", "join", "stay"}[o]
+	return [...]string{"none", "ask", "create", "displace", "refresh", "publish", "hand over", "delete", "get", "vacate", "join", "stay"}[o]
 }
 
 // Patient reports whether no term depends on how soon a request is made: it claims a key or
@@ -46,7 +46,7 @@ func (o Op) Patient() bool {
 	switch o {
 	case Create, Displace, Get, Join:
 		return true
-	case NoOp, Ask, Refresh, Publish, HandOver, Delete, GetHeir, Stay:
+	case NoOp, Ask, Refresh, Publish, HandOver, Delete, Vacate, Stay:
 	}
 	return false
 }
@@ -71,7 +71,7 @@ type Verdict uint8
 const (
 	OK      Verdict = iota
 	Vacant          // of a Get: the key holds nothing
-	Held            // refused: the key holds a record
+	Held            // refused: the key holds a record; of a Vacate: the heir's does
 	Stale           // refused: the key does not hold Old
 	Invalid         // refused, and always will be
 	Unclear         // it may have been carried out, or not yet

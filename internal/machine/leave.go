@@ -24,7 +24,7 @@ func (t *turn) remove(l *Lock) {
 	case l.Remains.Kind != Mine || l.Offers == 0:
 		t.sendWithin(l, Delete, rec, kv.Record{}, t.remaining(l))
 	case l.HeirDue:
-		t.sendWithin(l, GetHeir, kv.Record{}, kv.Record{}, min(t.cfg.Attempt/3, t.remaining(l)))
+		t.sendWithin(l, Vacate, rec, kv.Record{}, t.remaining(l))
 	case l.Review:
 		t.sendWithin(l, Get, kv.Record{}, kv.Record{}, t.remaining(l))
 	default:
@@ -100,8 +100,9 @@ func (t *turn) given(l *Lock) {
 	}
 }
 
-// offer prepares to hand over to the heir that the watch shows, or to whom a look shows if
-// that shows nobody: a watch may be late, and whoever has just become heir is not passed over.
+// offer prepares to hand over to the heir that the watch shows. If that shows nobody, the key
+// is removed on condition that there is none: a watch may be late, and whoever has just become
+// heir is not passed over.
 func (t *turn) offer(l *Lock) {
 	l.Offers, l.HeirDue = 2, t.Look || t.Place.Seen.Record() == kv.Record{}
 	t.choose(l, t.Place.Seen.Ref)
@@ -114,14 +115,15 @@ func (t *turn) choose(l *Lock, rec Ref) {
 	}
 }
 
-// heirFound takes in who is heir.
-func (t *turn) heirFound(l *Lock, a *Answer) {
+// vacated takes in that our record was removed, or who is heir.
+func (t *turn) vacated(l *Lock, old kv.Record, a *Answer) {
 	l.HeirDue = false
-	if a.Verdict != OK {
-		l.Offers = 0 // there is none, or nobody can tell
+	if a.Verdict == Held {
+		t.choose(l, RefTo(a.Record))
 		return
 	}
-	t.choose(l, RefTo(a.Record))
+	l.Offers = 0 // there is no heir, or nobody can tell
+	t.removed(l, old, a)
 }
 
 // handedOver takes in the answer to a hand-over.

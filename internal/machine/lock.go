@@ -89,7 +89,7 @@ type Pending struct {
 // pending returns what is to be known of a request.
 func (l *Lock) pending(r Request) Pending {
 	p := Pending{ID: r.ID, Op: r.Op}
-	if r.Op == Delete {
+	if r.Op == Delete || r.Op == Vacate {
 		p.old = l.Remains.At(r.Old)
 	}
 	return p
@@ -211,9 +211,6 @@ func (t *turn) sendWithin(l *Lock, op Op, old, next kv.Record, within time.Durat
 func (t *turn) request(l *Lock, r Request) {
 	t.Requests++
 	r.ID, r.Key = t.Requests, l.Key
-	if r.Op == GetHeir {
-		r.Key = Place
-	}
 	l.Pending = l.pending(r)
 	t.emit(Effect{Kind: Send, Key: l.Key, Request: r})
 }

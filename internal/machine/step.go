@@ -299,8 +299,8 @@ func (t *turn) answered(a *Answer) {
 		case Owner:
 			t.reviewed(l, a)
 		}
-	case GetHeir:
-		t.heirFound(l, a)
+	case Vacate:
+		t.vacated(l, sent.old.Record(), a)
 	case HandOver:
 		t.handedOver(l, a)
 	case Delete:

@@ -155,7 +155,7 @@ func (s *store) carry(r machine.Request, now time.Duration) (machine.Verdict, kv
 	switch r.Op {
 	case machine.Ask:
 		return machine.OK, kv.Record{}
-	case machine.Get, machine.GetHeir:
+	case machine.Get:
 		if !held {
 			return machine.Vacant, kv.Record{}
 		}
@@ -203,7 +203,10 @@ func (s *store) carry(r machine.Request, now time.Duration) (machine.Verdict, kv
 			s.leaseOf(cur.Lease).ends = now + cur.TTL
 		}
 		return machine.OK, cur
-	case machine.Delete:
+	case machine.Delete, machine.Vacate:
+		if heir, stands := s.live(machine.Place, now); stands && r.Op == machine.Vacate {
+			return machine.Held, heir
+		}
 		if !held || !cur.Owns(r.Old) {
 			return machine.Stale, kv.Record{}
 		}
@@ -312,7 +315,7 @@ func (w *world) answer(i int, k machine.Key, v machine.Verdict, rec kv.Record) {
 
 // giveUp leaves a request to be carried out later, if there is room for it.
 func (w *world) giveUp(i int, r machine.Request) bool {
-	if r.Op == machine.Ask || r.Op == machine.Get || r.Op == machine.GetHeir {
+	if r.Op == machine.Ask || r.Op == machine.Get {
 		return true
 	}
 	for j := range w.late {

@@ -228,6 +228,16 @@ func (l *link) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return l.write(ctx, name, history.OpDelete, func(f *safe, by caller) answer { return f.remove(by, rec) }).err
 }
 
+// Vacate implements [kv.Vacate] if the store hands over in one step.
+func (l *link) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	if !l.w.Store.Whole {
+		return kv.Record{}, errors.ErrUnsupported
+	}
+	own := l.w.store.safe(history.SafeOf(place))
+	a := l.write(ctx, name, history.OpDelete, func(f *safe, by caller) answer { return f.vacate(by, rec, own) })
+	return a.rec, a.err
+}
+
 // Lines implements [kv.Queue].
 func (l *link) Lines() bool { return l.w.Store.Lines }
 

@@ -246,6 +246,14 @@ func (f *safe) remove(by caller, rec kv.Record) answer {
 	return answer{}
 }
 
+// vacate does so if nobody is in the line of another safe. All safes share the mutex.
+func (f *safe) vacate(by caller, rec kv.Record, own *safe) answer {
+	if len(own.line) > 0 {
+		return answer{rec: own.line[0].rec, err: kv.ErrHeld}
+	}
+	return f.remove(by, rec)
+}
+
 // drop takes a place from the line, if it is there.
 func (f *safe) drop(p *place) {
 	f.leave(p)

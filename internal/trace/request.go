@@ -39,9 +39,9 @@ func opsOf(op machine.Op) []string {
 		return []string{history.OpRefresh}
 	case machine.HandOver:
 		return []string{history.OpHandOver, history.OpSwap}
-	case machine.Delete:
+	case machine.Delete, machine.Vacate:
 		return []string{history.OpDelete}
-	case machine.Get, machine.GetHeir:
+	case machine.Get:
 		return []string{history.OpGet}
 	case machine.Join:
 		return []string{history.OpJoin}
@@ -90,11 +90,11 @@ func (r *request) check(a machine.Answer, now machine.Instant) error {
 	switch {
 	case result == "" || r.Op == machine.Ask: // it may not have come to the store
 		return nil
-	case r.Op == machine.HandOver && a.Verdict != machine.OK: // by what a look at the heir's safe showed
+	case r.Op == machine.HandOver && a.Verdict != machine.OK, r.Op == machine.Vacate && a.Verdict == machine.Held: // by what a look at the heir's safe showed
 		return nil
 	case r.call == 0:
 		return fmt.Errorf("request %d (%s) is answered with %q, and the store was never asked", r.ID, r.Op, a.Verdict)
-	case r.Op == machine.Get || r.Op == machine.GetHeir: // others look there too
+	case r.Op == machine.Get: // others look there too
 		return nil
 	case a.Sent.Boot > r.left:
 		return fmt.Errorf("request %d (%s) is said to have left at %v, and left at %v", r.ID, r.Op, a.Sent.Boot, r.left)

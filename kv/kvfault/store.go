@@ -22,6 +22,7 @@ type Store struct {
 var (
 	_ kv.Queue    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
+	_ kv.Vacate   = (*Store)(nil)
 )
 
 // A request is what is on its way to the store, and returns its answer.
@@ -133,6 +134,17 @@ func (s *Store) HandOver(ctx context.Context, name string, old kv.Record, place 
 			return kv.Record{}, fmt.Errorf("kvfault: hand-overs in one step: %w", errors.ErrUnsupported)
 		}
 		return whole.HandOver(ctx, name, old, place, heir, note)
+	})
+}
+
+// Vacate implements [kv.Vacate] if the store within does. Faults of Delete strike it.
+func (s *Store) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	whole, ok := s.inner.(kv.Vacate)
+	if !ok {
+		return kv.Record{}, fmt.Errorf("kvfault: vacate in one step: %w", errors.ErrUnsupported)
+	}
+	return s.call(ctx, Delete, name, func(ctx context.Context) (kv.Record, error) {
+		return whole.Vacate(ctx, name, rec, place)
 	})
 }
 

@@ -34,7 +34,7 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		useless[c.Name] = true
 	}
-	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches, oneStepBreaches, boardBreaches, batchBreaches) {
+	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches, oneStepBreaches, vacateBreaches, boardBreaches, batchBreaches) {
 		t.Run(b.sentence, func(t *testing.T) {
 			noticed := map[string]string{}
 			for _, c := range kvtest.Cases() {
@@ -102,6 +102,7 @@ type broken struct {
 	life    func(time.Duration) (kv.Lifetime, error)
 	lines   bool
 	whole   func(context.Context, string, kv.Record, string, kv.Record, string) (kv.Record, error)
+	vacate  func(context.Context, string, kv.Record, string) (kv.Record, error)
 	follow  func(string, func(kv.Record, error)) func()
 }
 
@@ -175,6 +176,13 @@ func (b *broken) HandOver(ctx context.Context, name string, old kv.Record, place
 		return b.whole(ctx, name, old, place, heir, note)
 	}
 	return b.Store.HandOver(ctx, name, old, place, heir, note)
+}
+
+func (b *broken) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	if b.vacate != nil {
+		return b.vacate(ctx, name, rec, place)
+	}
+	return b.Store.Vacate(ctx, name, rec, place)
 }
 
 func (b *broken) Follow(name string, tell func(kv.Record, error)) (stop func()) {

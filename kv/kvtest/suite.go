@@ -77,7 +77,7 @@ func Cases() []Case {
 		expiryCases, lifetimeCases, invalidCases,
 		nameCases, valueCases, signatureCases, foreignCases,
 		watchCases, watchEndCases, watchCrowdCases, watchCostCases,
-		contextCases, raceCases, queueCases, lastingCases, oneStepCases, boardCases, batchCases,
+		contextCases, raceCases, queueCases, lastingCases, oneStepCases, vacateCases, boardCases, batchCases,
 	)
 }
 
