@@ -50,6 +50,23 @@ func refresh(r *linear.Record, outcome linear.Outcome) linear.Operation {
 	return op
 }
 
+// together refreshes a record in a batch.
+func together(given, got *linear.Record, share bool, outcome linear.Outcome) linear.Operation {
+	op := refresh(given, outcome)
+	op.Share = share
+	if outcome == linear.Done {
+		op.Got = got
+	}
+	return op
+}
+
+// createShared creates a record that may share a lease from the start.
+func createShared(got *linear.Record) linear.Operation {
+	op := create(got, linear.Done)
+	op.Given.Shared = true
+	return op
+}
+
 func remove(r *linear.Record, outcome linear.Outcome) linear.Operation {
 	return linear.Operation{Kind: linear.Delete, Given: r, Outcome: outcome}
 }

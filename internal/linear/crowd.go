@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,6 +36,11 @@ type Crowd struct {
 	// Whole has them hand over in one step too, where a store is a [kv.HandOver]: to
 	// heirs in a safe beside, which others empty and change.
 	Whole bool
+	// Share has them create some of their records so that they may share a lease
+	// ([kv.Record.Shared]), and refresh theirs by [kv.Batch.RefreshAll] too, with Share and
+	// without, together with what they left in the safe before. Nobody refreshes the record
+	// of another then: no other store knows of its lease.
+	Share bool
 	// Rest, if not nil, is called by a client between two operations; unknown
 	// says whether the outcome of the first is. It may wait.
 	Rest func(ctx context.Context, client int, unknown bool)
@@ -105,6 +111,7 @@ type member struct {
 	name       string
 	seen, past kv.Record // what was last seen in the safe, and before that
 	heir       kv.Record // of this member, in the safe beside
+	left       kv.Held   // of this member, in an earlier safe
 	unsure     bool      // the last outcome is unknown
 }
 
@@ -115,6 +122,9 @@ func (m *member) run(ctx context.Context) {
 			return
 		}
 		if name != m.name {
+			if m.signs(m.seen) {
+				m.left = kv.Held{Name: m.name, Record: m.seen}
+			}
 			m.name, m.seen, m.past, m.heir = name, kv.Record{}, kv.Record{}, kv.Record{}
 		}
 		unknown := m.act(ctx)
@@ -151,17 +161,19 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 		dice %= 50
 	}
 	switch {
+	case m.moved() && dice >= 20: // what it has moved from is worth nothing
+		rec, m.past = m.past, kv.Record{}
+		return m.publish(ctx, rec, dice)
+	case m.work.crowd.Share && (dice >= 78 && dice < 88 || m.signs(rec) && m.random.IntN(3) == 0):
+		return m.refresh(ctx, rec)
 	case dice < 28, m.unsure && dice%2 == 0:
 		return m.store.Get(ctx, m.name)
 	case dice < 50:
-		return m.store.Create(ctx, m.name, m.signed())
-	case dice < 66:
 		next := m.signed()
-		next.Signature, next.TTL = rec.Signature, rec.TTL
-		if dice%2 == 0 {
-			next.Value = rec.Value // a note alone
-		}
-		return m.store.Swap(ctx, m.name, rec, next)
+		next.Shared = m.work.crowd.Share && dice%8 == 0
+		return m.store.Create(ctx, m.name, next)
+	case dice < 66:
+		return m.publish(ctx, rec, dice)
 	case dice < 78 && m.work.crowd.Whole && dice%4 != 0:
 		return m.handOver(ctx, rec)
 	case dice < 78:
@@ -171,6 +183,21 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 	default:
 		return kv.Record{}, m.store.Delete(ctx, m.name, rec)
 	}
+}
+
+// publish publishes a new note under a record, and by odd dice a new value too.
+func (m *member) publish(ctx context.Context, rec kv.Record, dice int) (kv.Record, error) {
+	next := m.signed()
+	next.Signature, next.TTL = rec.Signature, rec.TTL
+	if dice%2 == 0 {
+		next.Value = rec.Value
+	}
+	return m.store.Swap(ctx, m.name, rec, next)
+}
+
+// moved reports whether what was last seen differs from what was seen before by its revision alone.
+func (m *member) moved() bool {
+	return m.past.Owns(m.seen) && m.past.Value == m.seen.Value && m.past.Note == m.seen.Note
 }
 
 // handOver hands over to this member's heir, which has a safe beside. Now and then it
@@ -206,6 +233,37 @@ func (m *member) handOver(ctx context.Context, rec kv.Record) (kv.Record, error)
 		m.heir = kv.Record{}
 	}
 	return got, err
+}
+
+// refresh refreshes a record of this member. That of another it reads.
+func (m *member) refresh(ctx context.Context, rec kv.Record) (kv.Record, error) {
+	together, ok := m.store.(kv.Batch)
+	dice := m.random.IntN(5)
+	switch {
+	case !m.signs(rec):
+		return m.store.Get(ctx, m.name)
+	case !ok, dice == 0:
+		return m.store.Refresh(ctx, m.name, rec)
+	}
+	records := []kv.Held{{Name: m.name, Record: rec, Share: dice > 1}}
+	if m.left != (kv.Held{}) {
+		m.left.Share = m.random.IntN(2) == 0
+		records = append(records, m.left)
+	}
+	got, errs := make([]kv.Record, len(records)), make([]error, len(records))
+	together.RefreshAll(ctx, records, func(i int, rec kv.Record, err error) { got[i], errs[i] = rec, err })
+	if len(records) > 1 {
+		m.left.Record = got[1]
+		if errs[1] != nil {
+			m.left = kv.Held{}
+		}
+	}
+	return got[0], errs[0]
+}
+
+// signs reports whether a record has a signature of this member.
+func (m *member) signs(rec kv.Record) bool {
+	return strings.HasPrefix(rec.Signature, fmt.Sprintf("s%d.", m.number))
 }
 
 // empty deletes whatever a safe holds.

@@ -64,6 +64,12 @@ func (s *slow) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	return s.Store.Refresh(ctx, name, rec)
 }
 
+func (s *slow) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	s.wait()
+	defer s.wait()
+	s.Store.(*kvfault.Store).Batch().RefreshAll(ctx, records, tell)
+}
+
 func (s *slow) Delete(ctx context.Context, name string, rec kv.Record) error {
 	s.wait()
 	defer s.wait()

@@ -22,6 +22,14 @@
 // also fade as soon as the client that signed it has died, if the history says
 // so: the file store ends a record with its holder's process.
 //
+// # Moves
+//
+// A refresh changes the revision if it may move its record to a lease that others share
+// ([kv.Held.Share]), or if an earlier call has let the record share one, and at no other time.
+// What it has moved from is worth no more than any old revision. A refresh of unknown outcome
+// may move its record at any time later. So may one that was answered, but only from the revision
+// that it told: a store may have begun the move beside what it answered.
+//
 // # What a history must be
 //
 // No two writes have the same signature, value and note. Then what a reader saw

@@ -72,6 +72,7 @@ type Operation struct {
 	Next    *Record       `json:"next,omitempty"`  // of a swap; what a hand-over in one step puts
 	Place   string        `json:"place,omitempty"` // the heir's safe
 	Heir    *Record       `json:"heir,omitempty"`  // what it has to hold
+	Share   bool          `json:"share,omitempty"` // of a refresh: as [kv.Held] has it
 	Outcome Outcome       `json:"outcome,omitempty"`
 	Got     *Record       `json:"got,omitempty"`
 	Error   string        `json:"error,omitempty"`

@@ -25,7 +25,8 @@ func NewRecorder() *Recorder { return &Recorder{start: time.Now()} }
 
 // Client returns store as the client uses it whose number is given: all its
 // operations are noted, but for Watch and Lifetime, and those of a line. A client that does several
-// things at once is as good as several clients.
+// things at once is as good as several clients. Records that are refreshed together are so many
+// refreshes.
 func (r *Recorder) Client(client int, store kv.Store) kv.Store {
 	return &recorded{Store: store, recorder: r, client: client}
 }
@@ -49,30 +50,38 @@ func (r *Recorder) History() []Operation {
 
 func (r *Recorder) now() time.Duration { return time.Since(r.start) }
 
-// note runs an operation between two looks at the clock. It is in the history
-// from its call on, whether it returns or not.
+// note runs an operation between two looks at the clock.
 func (r *Recorder) note(op Operation, run func() (kv.Record, error)) (kv.Record, error) {
+	i := r.begin(op)
+	got, err := run()
+	r.end(i, got, err)
+	return got, err
+}
+
+// begin puts an operation into the history, where it is from its call on, whether it returns
+// or not. It returns its number there.
+func (r *Recorder) begin(op Operation) int {
 	op.Outcome = Unknown
 	r.mu.Lock()
-	i := len(r.history)
+	defer r.mu.Unlock()
 	op.Call = r.now()
 	r.history = append(r.history, op)
-	r.mu.Unlock()
+	return len(r.history) - 1
+}
 
-	got, err := run()
-
-	op.Return = r.now()
-	op.Outcome = outcome(err)
+// end notes what has become of an operation.
+func (r *Recorder) end(i int, got kv.Record, err error) {
+	at := r.now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op := &r.history[i]
+	op.Return, op.Outcome = at, outcome(err)
 	switch {
 	case err != nil:
 		op.Error = err.Error()
 	case op.Kind != Delete:
 		op.Got = copied(got)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.history[i] = op
-	return got, err
 }
 
 func copied(rec kv.Record) *Record {
@@ -138,6 +147,27 @@ func (c *recorded) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 	return c.note(Refresh, name, copied(rec), nil, func() (kv.Record, error) {
 		return c.Store.Refresh(ctx, name, rec)
 	})
+}
+
+// RefreshAll implements [kv.Batch]. A store that is none is asked for each of the records.
+func (c *recorded) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	together, ok := c.Store.(kv.Batch)
+	ops := make([]int, len(records))
+	for i, r := range records {
+		ops[i] = c.recorder.begin(Operation{Client: c.client, Kind: Refresh, Name: r.Name, Given: copied(r.Record), Share: r.Share})
+	}
+	told := func(i int, got kv.Record, err error) {
+		c.recorder.end(ops[i], got, err)
+		tell(i, got, err)
+	}
+	if ok {
+		together.RefreshAll(ctx, records, told)
+		return
+	}
+	for i, r := range records {
+		got, err := c.Store.Refresh(ctx, r.Name, r.Record)
+		told(i, got, err)
+	}
 }
 
 // Delete implements [kv.Store].

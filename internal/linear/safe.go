@@ -24,7 +24,8 @@ type safe struct {
 	held             bool
 	signature, value string
 	note             string
-	// token and revision are zero if nobody was ever told them.
+	// token and revision are zero if nobody was ever told them. What a record has moved from
+	// is worth nothing.
 	token, revision uint64
 	// floor is the largest token that an earlier signature can be proved to have
 	// had: the next one is larger.
@@ -36,10 +37,12 @@ type safe struct {
 // take is the step of op, which says whether the story can go on with it.
 //
 // A write of unknown outcome is taken only where it has an effect. If it has
-// none, it is left until the end, which is as good. So is a read or a refresh of
-// unknown outcome: it tells nothing, and makes no record fade.
+// none, it is left until the end, which is as good. So is a read of unknown outcome, and
+// a refresh but where it may have moved the record: it tells nothing, and makes no record fade.
 func (s safe) take(op *action) (safe, bool) {
 	switch {
+	case s.revision == unnumbered && op.Kind != move:
+		return s, false
 	case s.over:
 		return s, op.Outcome == Unknown
 	case op.Kind == finish:
@@ -61,6 +64,8 @@ func (s safe) take(op *action) (safe, bool) {
 		return s.handOver(op)
 	case Refresh:
 		return s.refresh(op)
+	case move:
+		return s.move(op)
 	case Delete:
 		return s.remove(op)
 	case Get:
@@ -124,9 +129,31 @@ func (s safe) refresh(op *action) (safe, bool) {
 		return s, s.owned(op.Given) && s.shows(op.Got)
 	case Stale:
 		return s.refused(op, s.owned(op.Given))
+	case Unknown: // it may have moved the record
+		ok := op.moves && s.owned(op.Given) && s.revision != 0
+		s.revision = 0
+		return s, ok
 	default:
 		return s, false
 	}
+}
+
+// move is the step of a refresh that leads to another revision, or to one that nobody saw.
+func (s safe) move(op *action) (safe, bool) {
+	rec := op.Given
+	if op.Outcome == Unknown {
+		ok := s.owned(rec) && s.revision == rec.Revision
+		s.revision = 0
+		return s, ok
+	}
+	if !s.held || s.signature != rec.Signature || s.value != rec.Value || s.note != rec.Note {
+		return s, false
+	}
+	if s.revision != unnumbered {
+		s.now = during(op.spans, s.now, s.revision)
+	}
+	s.revision = op.revision
+	return s, s.now <= op.end()
 }
 
 func (s safe) remove(op *action) (safe, bool) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -20,6 +21,10 @@ type action struct {
 	token, revision uint64
 	// dies is when the client dies, never if it does not.
 	dies time.Duration
+	// moves says of a refresh of unknown outcome that it may move its record, and be seen by that.
+	moves bool
+	// spans says of a move when there was a refresh that may have done it.
+	spans []span
 }
 
 // end is the last moment at which the operation can happen.
@@ -34,6 +39,7 @@ func (a *action) end() time.Duration {
 type story struct {
 	name    string
 	actions []*action
+	moves   []*action // those that were seen
 }
 
 // A write is known by what it writes.
@@ -106,11 +112,12 @@ func whole(op *Operation) error {
 }
 
 // number tells each write the token and the revision that it gave, by what
-// anybody was told of it. Should people have been told different things, some of
-// them cannot be true, and the search fails at them.
+// anybody was told of it, and finds the moves. Should people have been told different
+// things otherwise, some of them cannot be true, and the search fails at them.
 func (s *story) number() error {
 	tokens := make(map[string]uint64)
-	revisions := make(map[write]uint64)
+	revisions := make(map[write][]sight)
+	twice := make(map[write]bool)
 	writers := make(map[uint64]write)
 	for _, a := range s.actions {
 		if a.Got == nil {
@@ -123,12 +130,11 @@ func (s *story) number() error {
 		if writer, taken := writers[a.Got.Revision]; !taken {
 			writers[a.Got.Revision] = seen
 		} else if writer != seen {
-			revisions[seen] = twice
+			twice[seen] = true
 		}
-		if revisions[seen] == 0 {
-			revisions[seen] = a.Got.Revision
-		}
+		revisions[seen] = see(revisions[seen], a.Got.Revision, a.Call, a.Return)
 	}
+	spans := s.moving()
 	known := make(map[write]bool)
 	for _, a := range s.actions {
 		rec := a.written()
@@ -140,19 +146,24 @@ func (s *story) number() error {
 			return fmt.Errorf("%w: %q: %v", errNotUnique, s.name, rec)
 		}
 		known[w] = true
-		a.token, a.revision = tokens[rec.Signature], revisions[w]
+		a.token = tokens[rec.Signature]
+		if twice[w] {
+			a.revision = ofTwo
+			continue
+		}
+		s.settle(a, revisions[w], spans[rec.Signature])
 	}
 	return nil
 }
 
-// twice is the revision of a write that was given that of another one. No reader
+// ofTwo is the revision of a write that was given that of another one. No reader
 // is told it.
-const twice = math.MaxUint64
+const ofTwo = math.MaxUint64
 
 // operations returns the story as porcupine wants it.
 func (s *story) operations() []porcupine.Operation {
 	ops := make([]porcupine.Operation, 0, len(s.actions)+1)
-	for _, a := range s.actions {
+	for _, a := range slices.Concat(s.actions, s.moves) {
 		ops = append(ops, porcupine.Operation{ClientId: a.Client, Input: a, Call: int64(a.Call), Return: int64(a.end())})
 	}
 	const last = int64(never) - 1

@@ -115,7 +115,7 @@ func TestAWriteThatIsSentAgainIsFoundByTheFaults(t *testing.T) {
 // history broken still when it is read back.
 func requireFound(t *testing.T, recorder *linear.Recorder, s subject) {
 	t.Helper()
-	tr := newTrial(t, 3000, recorder, s)
+	tr := newTrial(t, max(s.ops, 3000), recorder, s)
 	verdict := tr.run()
 	t.Logf("%d of %d names", len(verdict.Names), verdict.Safes)
 	require.Equal(t, linear.Broken, verdict.Result)

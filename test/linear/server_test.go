@@ -100,6 +100,7 @@ func etcdSubject(t testing.TB, recorder *linear.Recorder, name string, addrs []s
 		name:   name,
 		faults: append(wireFaults(wires), faults...),
 		brief:  time.Second, // the shortest that etcd grants here
+		shares: true,
 		open: func(client int) kv.Store {
 			return recorder.Client(client, etcdkv.New(dialEtcd(t, wires[client]), nil))
 		},

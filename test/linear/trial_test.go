@@ -38,6 +38,10 @@ type subject struct {
 	faults []fault
 	// brief is a TTL that records often outlive, zero if none is to.
 	brief time.Duration
+	// ops is how many operations show what is planted, if 3000 may not.
+	ops int
+	// shares says that records come to share leases.
+	shares bool
 }
 
 // A trial is one run of a crowd against a subject.
@@ -45,7 +49,6 @@ type trial struct {
 	testing.TB
 	subject
 	seed     uint64
-	ops      int
 	recorder *linear.Recorder
 
 	gate           *gate
@@ -72,8 +75,9 @@ func newTrial(t testing.TB, ops int, recorder *linear.Recorder, s subject) *tria
 		seed = rand.Uint64()
 	}
 	t.Logf("%s: -seed %d -ops %d", s.name, seed, ops)
+	s.ops = ops
 	return &trial{
-		TB: t, subject: s, seed: seed, ops: ops, recorder: recorder, gate: newGate(),
+		TB: t, subject: s, seed: seed, recorder: recorder, gate: newGate(),
 		struck: make(map[string]int), harmed: make(map[string]int),
 	}
 }
@@ -95,6 +99,9 @@ func try(t *testing.T, recorder *linear.Recorder, s subject) {
 	require.NotZero(t, verdict.Unknown, "nothing was unknown, so nothing is proved")
 	require.NotEmpty(t, tr.harmed, "no fault harmed anybody, so nothing is proved")
 	require.Zero(t, invalid(tr.recorder.History()), "requests that the store can never serve")
+	if s.shares {
+		require.NotZero(t, moved(tr.recorder.History()), "nothing has moved, so nothing is proved of that")
+	}
 }
 
 // folder returns where files are left, which need not be there.
@@ -130,7 +137,7 @@ func (tr *trial) run() linear.Verdict {
 		defer close(finished)
 		linear.Crowd{
 			Seed: tr.seed, Ops: tr.ops, OpsPerSafe: 40, MaxUnknown: 10,
-			TTL: ample, Timeout: timeout, Prefix: "ample-", Whole: true, Rest: tr.rest(),
+			TTL: ample, Timeout: timeout, Prefix: "ample-", Whole: true, Share: true, Rest: tr.rest(),
 		}.Run(ctx, stores...)
 	}()
 	waited := tr.waitForFading(ctx)
@@ -185,7 +192,7 @@ func (tr *trial) waitForFading(ctx context.Context) <-chan struct{} {
 		defer close(stopped)
 		linear.Crowd{
 			Seed: tr.seed + 1, Ops: tr.ops, OpsPerSafe: 20, MaxUnknown: 10,
-			TTL: tr.brief, Timeout: timeout, Prefix: "brief-", Whole: true,
+			TTL: tr.brief, Timeout: timeout, Prefix: "brief-", Whole: true, Share: true,
 			Rest: func(ctx context.Context, client int, _ bool) {
 				pause(ctx, time.Duration(random[client].Int64N(int64(tr.brief))))
 			},
@@ -216,8 +223,8 @@ func (tr *trial) publish(verdict linear.Verdict) {
 		r.Faults += tr.struck[f.name]
 		faults = append(faults, fmt.Sprintf("%s %d/%d", f.name, tr.harmed[f.name], tr.struck[f.name]))
 	}
-	r.Detail = fmt.Sprintf("%s; faults that left an outcome unknown, of all: %s; %d lost writes were seen to have happened; %d reads found a record faded; checked in %v",
-		verdict.Result, strings.Join(faults, ", "), verdict.Surfaced, faded(tr.recorder.History()), tr.took.Round(time.Millisecond))
+	r.Detail = fmt.Sprintf("%s; faults that left an outcome unknown, of all: %s; %d lost writes were seen to have happened; %d reads found a record faded; %d refreshes moved one to another lease; checked in %v",
+		verdict.Result, strings.Join(faults, ", "), verdict.Surfaced, faded(tr.recorder.History()), moved(tr.recorder.History()), tr.took.Round(time.Millisecond))
 	if len(verdict.Names) > 0 {
 		r.Detail += fmt.Sprintf("; at %q", verdict.Names)
 	}
@@ -236,6 +243,17 @@ func faded(history []linear.Operation) int {
 	n := 0
 	for _, op := range history {
 		if op.Kind == linear.Get && op.Outcome == linear.Vacant && strings.HasPrefix(op.Name, "brief-") {
+			n++
+		}
+	}
+	return n
+}
+
+// moved counts the refreshes that found a record with another lease than the one given.
+func moved(history []linear.Operation) int {
+	n := 0
+	for _, op := range history {
+		if op.Kind == linear.Refresh && op.Outcome == linear.Done && op.Got.Lease != op.Given.Lease {
 			n++
 		}
 	}

@@ -78,7 +78,7 @@ func carryOut(store kv.Store, o order) answer {
 	case linear.Swap:
 		a.Rec, err = store.Swap(ctx, o.Name, o.Rec, o.Next)
 	case linear.Refresh:
-		a.Rec, err = refresh(ctx, store, o)
+		a.Rec, err = store.Refresh(ctx, o.Name, o.Rec)
 	case linear.Delete:
 		err = store.Delete(ctx, o.Name, o.Rec)
 	case linear.Get:
@@ -97,27 +97,6 @@ func carryOut(store kv.Store, o order) answer {
 		}
 	}
 	return a
-}
-
-// refresh refreshes a record, and where a store refreshes many at once, every other time
-// together with one that nobody holds.
-func refresh(ctx context.Context, store kv.Store, o order) (rec kv.Record, err error) {
-	all, ok := store.(kv.Batch)
-	if !ok {
-		return store.Refresh(ctx, o.Name, o.Rec)
-	}
-	records := []kv.Held{{Name: o.Name, Record: o.Rec}}
-	if o.ID%2 == 0 {
-		gone := o.Rec
-		gone.Signature, gone.Lease = "nobody", ""
-		records = append(records, kv.Held{Name: o.Name + "-nobody", Record: gone})
-	}
-	all.RefreshAll(ctx, records, func(i int, got kv.Record, told error) {
-		if i == 0 {
-			rec, err = got, told
-		}
-	})
-	return rec, err
 }
 
 func definites() map[linear.Outcome]error {
