@@ -60,7 +60,7 @@ func TestAMoveThatIsMoreThanAMoveIsFound(t *testing.T) {
 	}{
 		"what may not share a lease moves":              {0, func(s *etcdkv.Store) kv.Store { return pushy{s} }},
 		"what moves gets another token":                 {0, func(s *etcdkv.Store) kv.Store { return renumbering{s} }},
-		"a swap is taken at the revision before a move": {9000, func(s *etcdkv.Store) kv.Store { return lenient{s} }},
+		"a swap is taken at the revision before a move": {5000, func(s *etcdkv.Store) kv.Store { return lenient{s} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder, wires := linear.NewRecorder(), newWires(t, server.Addr())
