@@ -90,14 +90,19 @@ const abreast = 16
 // not use t.Parallel, since their waiting should overlap on a machine with few
 // cores too.
 func Run(t *testing.T, b Backend) {
-	for _, c := range Cases() {
+	RunCases(t, b, Cases())
+}
+
+// RunCases runs some of the cases as Run runs all.
+func RunCases(t *testing.T, b Backend, cases []Case) {
+	for _, c := range cases {
 		if c.alone && c.Fits(b) {
 			t.Run(c.Name, func(t *testing.T) { c.Run(t, b) })
 		}
 	}
 	var crowd sync.WaitGroup
 	seats := make(chan struct{}, abreast)
-	for _, c := range Cases() {
+	for _, c := range cases {
 		if c.alone || !c.Fits(b) {
 			continue
 		}
