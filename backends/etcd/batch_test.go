@@ -195,6 +195,7 @@ func TestABatchWithoutAClientIsRefused(t *testing.T) {
 func TestABatchStartsTTLsAnew(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
 	each(t, everyLayout()[:2], func(t *testing.T, options etcdkv.Options) {
+		t.Parallel() // mostly it waits
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		records := heldMany(t, store, 2)
 		name, rec := held(t, store)

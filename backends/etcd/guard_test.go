@@ -56,6 +56,7 @@ func elected(t testing.TB, store kv.Store, name string, opts *election.Options) 
 // with what it was about to write.
 func TestALeaderThatSleptBeyondItsTermIsRefused(t *testing.T) {
 	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+		t.Parallel() // mostly it waits
 		server := testenv.Etcd(t)
 		proxy := testenv.NewProxy(t, server)
 		client, store := dial(t, nil, server), openWith(t, nil, options, server)

@@ -124,6 +124,7 @@ func TestAPlaceIsLostWithItsKeyThoughItsLeaseIsAlive(t *testing.T) {
 
 func TestAPlaceWhoseOwnerIsGoneLeavesTheLine(t *testing.T) {
 	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+		t.Parallel() // mostly it waits
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		gone := signed("gone")
@@ -150,6 +151,7 @@ func TestAPlaceWhoseOwnerIsGoneLeavesTheLine(t *testing.T) {
 // too busy to stay in time.
 func TestAPlaceLastsAsLongAsItsOwnerStays(t *testing.T) {
 	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+		t.Parallel() // mostly it waits
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		for range 5 {
 			if lastsWhileItsOwnerStays(t, store) {

@@ -132,6 +132,7 @@ func TestARecordThatIsCreatedLateFades(t *testing.T) {
 	const ttl = 2 * time.Second
 	for what, carriedOut := range map[string]bool{"late": false, "and the answer is lost": true} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
 			others := shortLived(t, sharer{store}, ttl, 2)
 			require.Len(t, leasesOf(others), 1)
@@ -222,6 +223,7 @@ func TestARecordThatWasLeftBehindFadesAlthoughOthersAreCreated(t *testing.T) {
 	const ttl = 2 * time.Second
 	for what, pause := range map[string]time.Duration{"often": ttl / 10, "now and then": ttl * 9 / 10} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			store := open(t, nil, testenv.Etcd(t))
 			left := shortLived(t, sharer{store}, ttl, 1)[0]
 			life, err := store.Lifetime(ttl)
@@ -244,6 +246,7 @@ func TestALeaseThatHasJustExpiredKeepsNobodyFromCreating(t *testing.T) {
 	const ttl = 2 * time.Second
 	for _, pause := range []time.Duration{ttl * 7 / 10, ttl * 19 / 20, ttl + 50*time.Millisecond, ttl + 300*time.Millisecond} {
 		t.Run(pause.String(), func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			store := open(t, nil, testenv.Etcd(t))
 			first := shortLived(t, sharer{store}, ttl, 1)[0]
 			require.NoError(t, store.Delete(within(t, patience), first.Name, first.Record))

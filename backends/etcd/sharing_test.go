@@ -420,6 +420,7 @@ func TestARecordThatWasLeftBehindFadesAlthoughOthersLive(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
 			other := open(t, nil, testenv.Etcd(t))
 			records := refreshAll(t, store, shortLived(t, store, ttl, 3))
