@@ -22,7 +22,7 @@ var foreignCases = []Case{
 	{Name: "a foreign record cannot be swapped, refreshed or deleted", Clause: foreignGiven + " " + foreignKept, check: aForeignRecordCannotBeChanged, needs: putAndRemove},
 	{Name: "nothing is handed over to a foreign record", Clause: foreignGiven, check: nothingIsHandedOverToAForeignRecord, needs: putAndRemove},
 	{Name: "an owner whose record was overwritten has lost it", Clause: refreshProves + " " + foreignKept, check: anOwnerWhoseRecordWasOverwrittenHasLostIt, needs: putAndRemove},
-	{Name: "a foreign record outlives the record that it overwrote", Clause: foreignKept + " Permanent: unless somebody removes it, it stays for ever.", check: aForeignRecordOutlivesTheOneItOverwrote, needs: putAndRemove},
+	{Name: "a foreign record outlives the record that it overwrote", Clause: foreignKept + " Permanent: unless somebody removes it, it stays for ever.", check: aForeignRecordOutlivesTheOneItOverwrote, needs: putAndRemove, long: true},
 	{Name: "a watch reports a foreign record and its removal", Clause: "Watch yields the state after each change, whatever is in the safe.", check: aWatchReportsAForeignRecordAndItsRemoval, needs: putAndRemove},
 }
 

@@ -13,7 +13,7 @@ import (
 const anyName = "Names are any non-empty strings. A name is kept apart from every other name, or refused with ErrInvalid."
 
 var nameCases = []Case{
-	{Name: "odd names are kept apart or refused", Clause: anyName, check: oddNamesAreKeptApartOrRefused},
+	{Name: "odd names are kept apart or refused", Clause: anyName, check: oddNamesAreKeptApartOrRefused, long: true},
 	{Name: "names that are paths are not resolved", Clause: anyName, check: namesThatArePathsAreNotResolved},
 	{Name: "very long names are kept apart or refused", Clause: anyName, check: veryLongNamesAreKeptApartOrRefused},
 	{Name: "a name is not confused with those that begin with it", Clause: anyName, check: aNameIsNotConfusedWithThoseThatBeginWithIt},

@@ -31,7 +31,7 @@ var queueCases = []Case{
 	{Name: "a watch sees a line go by", Clause: inOrder + " " + firstAlone, check: aWatchSeesALineGoBy, needs: lines},
 	{Name: "a place has its note", Clause: joinNote, check: aPlaceHasItsNote, needs: lines},
 	{Name: "a place is not yet in the safe", Clause: firstAlone, check: aPlaceIsNotYetInTheSafe, needs: lines},
-	{Name: "a place lasts as long as its owner stays", Clause: stays, check: aPlaceLastsAsLongAsItsOwnerStays, needs: lines},
+	{Name: "a place lasts as long as its owner stays", Clause: stays, check: aPlaceLastsAsLongAsItsOwnerStays, needs: lines, long: true},
 	{Name: "a place that nobody keeps leaves the line", Clause: placesFade, check: aPlaceThatNobodyKeepsLeavesTheLine, needs: lines},
 	{Name: "a first in line that nobody keeps makes room", Clause: inOrder + " " + placesFade, check: aFirstInLineThatNobodyKeepsMakesRoom, needs: lines},
 	{Name: "a place can be given up", Clause: leaves, check: aPlaceCanBeGivenUp, needs: lines},

@@ -10,7 +10,7 @@ const manySafes = "Any number of goroutines may use a Store at once, and any num
 var watchCrowdCases = []Case{
 	{Name: "two watches see the same", Clause: yieldsEach, check: twoWatchesSeeTheSame},
 	{Name: "many watches of one safe see the same", Clause: manySafes + " " + yieldsEach, check: manyWatchesOfOneSafeSeeTheSame},
-	{Name: "many safes are watched at once", Clause: manySafes, check: manySafesAreWatchedAtOnce},
+	{Name: "many safes are watched at once", Clause: manySafes, check: manySafesAreWatchedAtOnce, long: true},
 	{Name: "a watch that ends does not end another", Clause: watchEnds, check: watched(aWatchThatEndsDoesNotEndAnother)},
 }
 
