@@ -67,6 +67,7 @@ func TestTheDemoKeepsItsPromisesOnDatabases(t *testing.T) {
 func TestTheDemoKeepsItsPromisesOnRealServers(t *testing.T) {
 	for name, url := range servers(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // mostly it waits
 			requireVerdict(t, start(t, "demo", "--store", url))
 		})
 	}

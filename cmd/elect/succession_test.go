@@ -22,9 +22,13 @@ import (
 
 // eachStore runs a test on a directory and on real servers.
 func eachStore(t *testing.T, test func(t *testing.T, p *place)) {
-	t.Run("file", func(t *testing.T) { test(t, newPlace(t)) })
+	t.Run("file", func(t *testing.T) {
+		t.Parallel() // mostly it waits
+		test(t, newPlace(t))
+	})
 	for name, url := range servers(t) {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := newPlace(t)
 			p.store = strings.Replace(url, "elect-test", "elect-test-"+strings.ToLower(rand.Text()), 1)
 			test(t, p)
