@@ -83,10 +83,12 @@ func (t *trial) inTime(age time.Duration, do func(name string, rec kv.Record) (k
 	panic("unreachable")
 }
 
-// refreshesHoldASafe tries again where the machine was too busy to refresh in
-// time.
+// refreshesHoldASafe tries again, with a longer TTL, where the machine was too busy to
+// refresh in time.
 func refreshesHoldASafe(t *trial) {
-	for range 5 {
+	brief := t.ttl
+	for try := range 5 {
+		t.ttl = brief * time.Duration(1+try)
 		if t.holdForThreeTTL() {
 			return
 		}
