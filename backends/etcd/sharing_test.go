@@ -266,6 +266,36 @@ func TestAMoveThatComesLateIsOutrun(t *testing.T) {
 	}
 }
 
+// What was published has outrun the first move, and not the second.
+func TestAMoveThatIsTriedAgainAfterAPublicationIsOpenUntilItsAnswerIsThere(t *testing.T) {
+	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	r, _ := losesMove(t, store, w)
+	r.Record = publish(t, store, r.Name, r.Record, "published")
+	var late func() error
+	w.answer = func(req *pb.TxnRequest, send func() error) error {
+		if len(req.Success) < 2 { // it moves nothing
+			return send()
+		}
+		late, w.answer = send, nil
+		return rpctypes.ErrGRPCTimeout
+	}
+	for range 3 { // what is not known is found out, and then it moves
+		if late == nil {
+			kvtest.RefreshAll(t, within(t, patience), store, []kv.Held{r})
+		}
+	}
+	require.NotNil(t, late)
+	got, err := store.Refresh(within(t, patience), r.Name, r.Record)
+	require.NoError(t, err)
+	require.Equal(t, r.Record, got)
+	require.NoError(t, late())
+	got, err = store.Refresh(within(t, patience), r.Name, r.Record)
+	require.NoError(t, err)
+	require.True(t, got.Owns(r.Record))
+	require.NotEqual(t, r.Record.Lease, got.Lease)
+	stands(t, store, kv.Held{Name: r.Name, Record: got})
+}
+
 // The record may come to depend on the other lease at any time, and is trusted from now on.
 func TestBothLeasesAreKeptAliveWhileAMoveMayComeLate(t *testing.T) {
 	const slept = 3 * time.Second
