@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -272,6 +273,40 @@ func TestManyLeasesThatAreOverKeepNobodyFromCreating(t *testing.T) {
 	}
 	_, rec := held(t, sharer{store})
 	require.NotContains(t, over, rec.Lease)
+}
+
+// The first create has it from the server. The second one waits for it, and counts its own TTL from
+// a keep-alive, which is denied.
+func TestALeaseThatWasWaitedForIsKeptAliveBeforeARecordHasIt(t *testing.T) {
+	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	asked, granting := make(chan bool), make(chan bool)
+	w.granting = func(context.Context) error {
+		w.granting = nil
+		close(asked)
+		<-granting
+		return nil
+	}
+	w.answered = func(_ context.Context, _ int, resp *pb.LeaseKeepAliveResponse) (bool, error) {
+		resp.TTL = 0
+		return true, nil
+	}
+	leases := make(chan string, 2)
+	create := func() {
+		draft := signed("v")
+		rec, err := sharer{store}.Create(within(t, patience), draft.Signature, draft)
+		if err != nil {
+			t.Error(err)
+		}
+		leases <- rec.Lease
+	}
+	var both sync.WaitGroup
+	both.Go(create)
+	<-asked
+	both.Go(create)
+	time.Sleep(100 * time.Millisecond) // or it comes later, and finds the lease
+	close(granting)
+	both.Wait()
+	require.NotEqual(t, <-leases, <-leases)
 }
 
 func TestAKeepAliveThatHangsKeepsNobodyFromCreating(t *testing.T) {
