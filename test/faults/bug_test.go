@@ -32,6 +32,9 @@ const (
 	// A refresh that goes together with others counts as done if the store has answered at
 	// all; and an owner's watch tells it of nothing.
 	bugSharedProof = "batch whose records prove each other"
+	// A record that is still there counts as refreshed, though the keep-alive of its lease
+	// had no answer. The candidate's keeper has this one.
+	bugTxnAlone = "trust from the Txn alone"
 	// Each refresh is made twice.
 	bugUnasked = "request that the core has not asked for"
 	// A release counts as done, and the store is never asked.
@@ -53,6 +56,8 @@ func plant(bug string, store kv.Store) (kv.Store, error) {
 		return deafWatch{store}, nil
 	case bugSharedProof:
 		return sharedProof{store, store.(kv.Batch), &sync.Map{}}, nil
+	case bugTxnAlone:
+		return store, nil
 	case bugUnasked:
 		return unasked{store}, nil
 	case bugSwallowed:

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 
 	consulkv "github.com/electkv/election/backends/consul"
 	etcdkv "github.com/electkv/election/backends/etcd"
@@ -102,9 +103,13 @@ func (p part) etcd() (*clientv3.Client, error) {
 	for _, addr := range p.Addrs {
 		endpoints = append(endpoints, p.link(addr))
 	}
+	options := []grpc.DialOption{}
+	if p.keeper != nil {
+		options = append(options, grpc.WithChainStreamInterceptor(p.keeper.stream))
+	}
 	return clientv3.New(clientv3.Config{
-		Endpoints: endpoints,
-		Username:  p.User, Password: p.Password,
+		Endpoints: endpoints, DialOptions: options,
+		Username: p.User, Password: p.Password,
 		Logger:      zap.NewNop(),
 		DialTimeout: 5 * time.Second,
 		// The shortest that there are.

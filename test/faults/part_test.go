@@ -48,6 +48,7 @@ type part struct {
 	Quiet                 bool          // it proclaims nothing, so that nothing but its refreshes tells it of a loss
 	crowd                 int           // for the stage: so many candidates in each process; zero: one
 	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
+	keeper                *keeper       // of the process: where keep-alives get lost, on etcd
 }
 
 // act is a candidate's main. It campaigns until it is told to close, or its
@@ -57,6 +58,10 @@ func act(text string) int {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		fmt.Fprintln(os.Stderr, "the part cannot be read:", err)
 		return 2
+	}
+	p.keeper = &keeper{}
+	if p.Bug == bugTxnAlone {
+		p.keeper.lies = p.TTL
 	}
 	store, closeStore, err := open(p)
 	if err != nil {
@@ -161,6 +166,7 @@ func (p *process) listen(in io.Reader) {
 //	exit                       the process ends without a goodbye
 //	fault OP KIND [N]          of package kvfault: droprequest, dropreply, hang, fail, withhold; the next N calls
 //	delay OP request|reply D   of package kvfault
+//	unkeep                     keep-alives of leases are lost, on etcd
 //	heal                       takes these back
 //	freeze OP before|after     the process stops itself at its next call of OP, or when the answer is there
 //	freeze work                the process stops itself after the next look at its term, before the write that follows
@@ -178,8 +184,11 @@ func (p *process) obey(words []string) error {
 		case p.orders <- words[0]:
 		default: // nobody has taken the one before
 		}
+	case "unkeep":
+		p.keeper.loses.Store(true)
 	case "heal":
 		p.faults.Heal()
+		p.keeper.loses.Store(false)
 	case "fault", "delay":
 		return p.spoil(words)
 	case "freeze":
