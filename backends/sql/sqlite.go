@@ -1,6 +1,9 @@
 package sqlkv
 
 import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"strings"
 )
@@ -24,8 +27,9 @@ const sqliteTable = `CREATE TABLE IF NOT EXISTS {table} (
 // An UPDATE on its own takes the write lock before it reads, as BEGIN IMMEDIATE
 // does. The time is an argument: the host's clock that nobody can set, in
 // nanoseconds, with the name of the boot and of the time namespace in which it
-// counts. The time was read before a wait for the lock, so it may be early, and a
-// refresh must not shorten a life.
+// counts. It is read before a wait for the lock, so it may be early: then a vacant safe
+// passes for held, and a refresh must not shorten a life. What prolongs a life takes the
+// lock first, or it would bring a record back that others have seen fade meanwhile.
 //
 // A record of another boot or namespace is alien: nobody here can tell when it
 // expires, so the store observes it. What {alien} says of it changes with each refresh,
@@ -72,6 +76,34 @@ WHERE name IN (SELECT json_extract(value, '$.n') FROM json_each(:safes))
 		"{renewed}", "",
 		"{hold}", "",
 		"{guard}", "UPDATE {table} SET token = token WHERE {owned} RETURNING 1",
+	}
+}
+
+// underLock carries do out in a transaction that has the write lock, on a connection of its
+// own. Of one that does not come to an end nothing stays, neither in the file nor on the
+// connection.
+func (t *table) underLock(ctx context.Context, do func(*sql.Conn) error) error {
+	conn, err := t.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // it goes back to the pool
+	if _, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err == nil {
+		if err = do(conn); err == nil {
+			_, err = conn.ExecContext(ctx, "COMMIT")
+		}
+	}
+	if err != nil {
+		rollBack(ctx, conn)
+	}
+	return err
+}
+
+// rollBack ends a transaction, if there is one, or else the connection.
+func rollBack(ctx context.Context, conn *sql.Conn) {
+	_, err := conn.ExecContext(context.WithoutCancel(ctx), "ROLLBACK")
+	if err != nil && !strings.Contains(err.Error(), "no transaction is active") {
+		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 }
 

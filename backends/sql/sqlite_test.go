@@ -3,6 +3,7 @@ package sqlkv_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	sqlkv "github.com/electkv/election/backends/sql"
+	"github.com/electkv/election/kv"
 )
 
 // TestAProcessThatIsKilledInTheMiddleOfAWriteLeavesNothing holds the lock, and is
@@ -93,4 +95,43 @@ func TestTheUsersOwnTimeoutIsWaitedForOnceAtMost(t *testing.T) {
 	_, err := store.Refresh(within(t, 200*time.Millisecond), name, rec)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Less(t, time.Since(start), patience/3)
+}
+
+// Whoever waits for the write lock may have asked for it while the record lived.
+func TestWhatWaitedForTheLockBringsNothingBack(t *testing.T) {
+	t.Parallel()
+	p := inSQLite(t)
+	store := sqlkv.New(p.open(t, "&_pragma=busy_timeout(30000)"), p.dialect, p.opts())
+	for what, prolong := range map[string]func(name string, rec kv.Record) error{
+		"a refresh": func(name string, rec kv.Record) error {
+			_, err := store.Refresh(within(t, patience), name, rec)
+			return err
+		},
+		"a refresh of many": func(name string, rec kv.Record) (err error) {
+			store.RefreshAll(within(t, patience), []kv.Held{{Name: name, Record: rec}}, func(_ int, _ kv.Record, e error) { err = e })
+			return err
+		},
+		"a hand-over": func(name string, rec kv.Record) error {
+			_, err := store.Swap(within(t, patience), name, rec, signed("the heir"))
+			return err
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			name := named()
+			rec, err := store.Create(within(t, patience), name, mortal(time.Second))
+			require.NoError(t, err)
+			letGo := p.lock(t, name)
+			done := make(chan error, 1)
+			go func() { done <- prolong(name, rec) }()
+			require.Eventually(t, func() bool {
+				_, err := store.Get(within(t, patience), name)
+				return errors.Is(err, kv.ErrVacant)
+			}, patience, 10*time.Millisecond)
+			require.Empty(t, done)
+			letGo()
+			require.ErrorIs(t, <-done, kv.ErrStale)
+			_, err = store.Get(within(t, patience), name)
+			require.ErrorIs(t, err, kv.ErrVacant)
+		})
+	}
 }

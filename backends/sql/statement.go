@@ -110,8 +110,9 @@ func (j judge) words() []string {
 
 // A statement is what the database is told, and the arguments that it takes.
 type statement struct {
-	text   string
-	params []string
+	text     string
+	params   []string
+	prolongs bool // a life, so that it must not believe that a record lives which others have seen fade
 }
 
 // values are the arguments of statements, by name.
@@ -152,6 +153,9 @@ func newPhrasebook(d Dialect, j judge, table string) *phrasebook {
 	p.release = p.say(release, 0)
 	p.guard = p.say(guard, 0)
 	p.outlive, p.sight = p.say(outlive, 0), p.say(sight, 0)
+	for _, st := range []*statement{&p.refresh, &p.refreshMany, &p.handOver} {
+		st.prolongs = j == byStore
+	}
 	p.sweep, p.unsight = p.say(sweep, 0), p.say(unsight, 0)
 	return p
 }

@@ -139,16 +139,29 @@ func (t *table) query(ctx context.Context, st statement, v values, dest ...any) 
 // end: before that a write is not known to be committed.
 func (t *table) rows(ctx context.Context, st statement, v values, read func(*sql.Rows) error) error {
 	return t.patiently(ctx, func() error {
-		args, err := t.args(ctx, st, v)
-		if err != nil {
-			return err
+		if t.book.dialect == SQLite && st.prolongs {
+			return t.underLock(ctx, func(conn *sql.Conn) error { return t.once(ctx, conn, st, v, read) })
 		}
-		rows, err := t.db.QueryContext(ctx, st.text, args...)
-		if err != nil {
-			return err
-		}
-		return read(rows)
+		return t.once(ctx, t.db, st, v, read)
 	})
+}
+
+// A querier is a database or a connection to one.
+type querier interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+}
+
+// once carries out a statement that has rows. Its arguments tell the time.
+func (t *table) once(ctx context.Context, q querier, st statement, v values, read func(*sql.Rows) error) error {
+	args, err := t.args(ctx, st, v)
+	if err != nil {
+		return err
+	}
+	rows, err := q.QueryContext(ctx, st.text, args...)
+	if err != nil {
+		return err
+	}
+	return read(rows)
 }
 
 var errSeveral = errors.New("several rows have one name: see what sqlkv.Migrate says of the table")
