@@ -168,7 +168,7 @@ func TestManyRecordsAreRefreshedByFewStatements(t *testing.T) {
 		}
 		before := p.sent.Load()
 		told := kvtest.RefreshAll(t, within(t, patience), store, records)
-		want := map[sqlkv.Dialect]int64{sqlkv.PostgreSQL: 3, sqlkv.MySQL: 6, sqlkv.SQLite: 9}[p.dialect] // with BEGIN and COMMIT
+		want := map[sqlkv.Dialect]int64{sqlkv.PostgreSQL: 3, sqlkv.MySQL: 6, sqlkv.SQLite: 12}[p.dialect] // with BEGIN, lock and COMMIT
 		require.Equal(t, want, p.sent.Load()-before)
 		for i, v := range told {
 			require.NoError(t, v.Err)

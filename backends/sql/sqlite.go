@@ -27,9 +27,10 @@ const sqliteTable = `CREATE TABLE IF NOT EXISTS {table} (
 // An UPDATE on its own takes the write lock before it reads, as BEGIN IMMEDIATE
 // does. The time is an argument: the host's clock that nobody can set, in
 // nanoseconds, with the name of the boot and of the time namespace in which it
-// counts. It is read before a wait for the lock, so it may be early: then a vacant safe
-// passes for held, and a refresh must not shorten a life. What prolongs a life takes the
-// lock first, or it would bring a record back that others have seen fade meanwhile.
+// counts. What begins or prolongs a life takes the lock before the time is read: a refresh
+// that waited would bring a record back that others have seen fade meanwhile, and a claim
+// could take one of another boot, which had not begun by then, for one that is over. A refresh
+// must not shorten a life all the same: earlier versions read the time before.
 //
 // A record of another boot or namespace is alien: nobody here can tell when it
 // expires, so the store observes it. What {alien} says of it changes with each refresh,
@@ -81,17 +82,24 @@ WHERE name IN (SELECT json_extract(value, '$.n') FROM json_each(:safes))
 
 // underLock carries do out in a transaction that has the write lock, on a connection of its
 // own. Of one that does not come to an end nothing stays, neither in the file nor on the
-// connection.
+// connection. BEGIN IMMEDIATE would lock every database that is attached.
 func (t *table) underLock(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := t.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // it goes back to the pool
-	if _, err = conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err == nil {
-		if err = do(conn); err == nil {
-			_, err = conn.ExecContext(ctx, "COMMIT")
-		}
+	if _, err = conn.ExecContext(ctx, "BEGIN"); err != nil && strings.Contains(err.Error(), "within a transaction") {
+		return err // that of somebody who began it by hand
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, t.book.lock.text)
+	}
+	if err == nil {
+		err = do(conn)
+	}
+	if err == nil {
+		_, err = conn.ExecContext(ctx, "COMMIT")
 	}
 	if err != nil {
 		rollBack(ctx, conn)

@@ -71,6 +71,9 @@ RETURNING expires`
 	expires = NULL, {bump}, updated = {now}
 {host}WHERE {owned}{at}{fit}{changed}`
 
+	// lock changes nothing, and takes SQLite's write lock for the transaction.
+	lock = `UPDATE {table} SET token = token WHERE 1 = 0`
+
 	// guard holds the row, as it is, against others until the transaction ends.
 	guard = `{guard}`
 
@@ -110,9 +113,9 @@ func (j judge) words() []string {
 
 // A statement is what the database is told, and the arguments that it takes.
 type statement struct {
-	text     string
-	params   []string
-	prolongs bool // a life, so that it must not believe that a record lives which others have seen fade
+	text   string
+	params []string
+	dated  bool // it begins or prolongs a life, so that it must know the time at which it is carried out
 }
 
 // values are the arguments of statements, by name.
@@ -135,7 +138,7 @@ type phrasebook struct {
 	checkUnexpired, insert, tryReplace, refresh, publish, handOver, release, guard statement
 	refreshMany                                                                    statement
 	renewed                                                                        statement // of MySQL
-	outlive, sight, sweep, unsight                                                 statement // of SQLite
+	outlive, sight, sweep, unsight, lock                                           statement // of SQLite
 }
 
 func newPhrasebook(d Dialect, j judge, table string) *phrasebook {
@@ -153,8 +156,9 @@ func newPhrasebook(d Dialect, j judge, table string) *phrasebook {
 	p.release = p.say(release, 0)
 	p.guard = p.say(guard, 0)
 	p.outlive, p.sight = p.say(outlive, 0), p.say(sight, 0)
-	for _, st := range []*statement{&p.refresh, &p.refreshMany, &p.handOver} {
-		st.prolongs = j == byStore
+	p.lock = p.say(lock, 0)
+	for _, st := range []*statement{&p.tryReplace, &p.refresh, &p.refreshMany, &p.handOver} {
+		st.dated = d == SQLite && j == byStore
 	}
 	p.sweep, p.unsight = p.say(sweep, 0), p.say(unsight, 0)
 	return p

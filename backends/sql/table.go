@@ -139,7 +139,7 @@ func (t *table) query(ctx context.Context, st statement, v values, dest ...any) 
 // end: before that a write is not known to be committed.
 func (t *table) rows(ctx context.Context, st statement, v values, read func(*sql.Rows) error) error {
 	return t.patiently(ctx, func() error {
-		if t.book.dialect == SQLite && st.prolongs {
+		if st.dated {
 			return t.underLock(ctx, func(conn *sql.Conn) error { return t.once(ctx, conn, st, v, read) })
 		}
 		return t.once(ctx, t.db, st, v, read)
