@@ -2,6 +2,7 @@ package rediskv_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"slices"
 	"strconv"
@@ -56,13 +57,24 @@ func TestARecordIsKeptWhileItsSlotMigrates(t *testing.T) {
 		}
 		require.ErrorIs(t, err, kv.ErrHeld)
 	}
+	place := "{" + name + "}:heir"
+	stays := func(want error) {
+		t.Helper()
+		stranger := rec
+		stranger.Signature += "!"
+		_, err := b.store.Vacate(b.ctx, name, stranger, place)
+		require.ErrorIs(t, err, want)
+	}
 	kept(true)
 	m.move(name)
 	kept(false)
+	stays(errors.ErrUnsupported)
 	m.move(counter(name))
 	kept(true)
+	stays(errors.ErrUnsupported)
 	m.end()
 	kept(true)
+	stays(kv.ErrStale)
 	require.NoError(t, b.store.Delete(b.ctx, name, rec))
 	require.Greater(t, b.create(name, time.Hour).Token, rec.Token)
 }

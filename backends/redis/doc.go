@@ -212,9 +212,10 @@
 // read-only commands, so that a cluster client with ReadOnly, RouteByLatency or
 // RouteRandomly sends them to the primary too.
 //
-// HandOver needs the keys of two safes. In a cluster they are in one slot if both
-// names have the same hash tag, as "{jobs}" and "{jobs}:heir" do. If not, it returns an
-// error that matches [errors.ErrUnsupported], and a hand-over takes a Get and a Swap.
+// HandOver and Vacate need the keys of two safes. In a cluster they are in one slot if both
+// names have the same hash tag, as "{jobs}" and "{jobs}:heir" do. If not, they return an
+// error that matches [errors.ErrUnsupported]: a hand-over takes a Get and a Swap, and a
+// release a Get and a Delete. So does a release while the slot migrates.
 //
 // While a slot of a cluster migrates, creates, swaps and hand-overs fail with TRYAGAIN,
 // since they need several keys at one node; refreshes, deletes and reads follow

@@ -14,7 +14,8 @@ import (
 // Vacate implements [kv.Vacate] with one script: GETEX of the other safe, and then that
 // of Delete.
 //
-// In a cluster both safes have to be in one slot, as for [Store.HandOver].
+// In a cluster both safes have to be in one slot, as for [Store.HandOver]. While that
+// migrates it takes a Get and a Delete.
 func (s *Store) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
 	at, err := s.place(name)
 	if err != nil {
@@ -36,6 +37,9 @@ func (s *Store) Vacate(ctx context.Context, name string, rec kv.Record, place st
 		if heir, _, err = s.seen(fields); err == nil {
 			err = fmt.Errorf("%q is not vacant: %w", place, kv.ErrHeld)
 		}
+	}
+	if redis.HasErrorPrefix(err, "TRYAGAIN") { // nothing has run
+		err = fmt.Errorf("%w while the slot migrates: %w", errors.ErrUnsupported, err)
 	}
 	return heir, outcome("vacate", name, slotted(err, place), kv.ErrStale)
 }
