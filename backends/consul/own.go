@@ -28,17 +28,14 @@ func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Reco
 	return now.rec, nil
 }
 
+// delete opens the safe, and has a session made for the next create.
 func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
-	return s.deleteBy(ctx, key, rec, func() error { return s.withdraw(ctx, key, rec) })
-}
-
-// deleteBy has withdraw open the safe, and a session made for the next create.
-func (s *Store) deleteBy(ctx context.Context, key string, rec kv.Record, withdraw func() error) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
 	return s.spares.Provide(ctx, use{key, rec.TTL},
-		func(ctx context.Context) (spare.Lease, error) { return s.grant(ctx, key, rec.TTL) }, withdraw)
+		func(ctx context.Context) (spare.Lease, error) { return s.grant(ctx, key, rec.TTL) },
+		func() error { return s.withdraw(ctx, key, rec) })
 }
 
 func (s *Store) withdraw(ctx context.Context, key string, rec kv.Record) error {

@@ -52,9 +52,9 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// Store is a [kv.Store] in Consul that hands over and vacates in one step ([kv.HandOver],
-// [kv.Vacate]). Use [New] to make one. What it knows it reads from Consul, but for sessions
-// that it has ready: any number of them may share a client, and the safes.
+// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]). Use
+// [New] to make one. What it knows it reads from Consul, but for sessions that it has ready:
+// any number of them may share a client, and the safes.
 type Store struct {
 	client   *api.Client
 	conns    *connections // of all stores that have the client
@@ -63,10 +63,7 @@ type Store struct {
 	spares   spare.Leases[use]
 }
 
-var (
-	_ kv.HandOver = (*Store)(nil)
-	_ kv.Vacate   = (*Store)(nil)
-)
+var _ kv.HandOver = (*Store)(nil)
 
 // New returns a store that uses the client and never closes it. The client's
 // address, TLS, token, namespace and datacenter are those of the store. Options
