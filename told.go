@@ -98,6 +98,10 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 		if v == machine.Stale {
 			c.fault(k, "the place in line is lost", err)
 		}
+	case machine.Vacate:
+		if v == machine.Unclear {
+			c.log.Warn("cannot tell whether there is an heir to hand over to", "token", l.Remains.Record().Token, "error", err)
+		}
 	case machine.HandOver:
 		if v == machine.Invalid {
 			c.log.Warn("cannot hand over", "token", l.Remains.Record().Token, "error", err)

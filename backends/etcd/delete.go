@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/electkv/election/internal/spare"
@@ -47,6 +48,9 @@ func (sf safe) withdraw(ctx context.Context, rec kv.Record, unless []safe) (held
 		}
 		for _, other := range unless {
 			held, err := other.held(ctx, other.line(resp))
+			if errors.Is(err, rpctypes.ErrCompacted) { // before it could be read
+				held, err = other.look(ctx)
+			}
 			if err == nil {
 				err = fmt.Errorf("%q is not vacant: %w", other.base, kv.ErrHeld)
 			}

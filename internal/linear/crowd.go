@@ -34,7 +34,8 @@ type Crowd struct {
 	// Prefix begins each safe's name.
 	Prefix string
 	// Whole has them hand over in one step too, where a store is a [kv.HandOver]: to
-	// heirs in a safe beside, which others empty and change.
+	// heirs in a safe beside, which others empty and change. And it has them delete on
+	// condition that this is vacant, where a store is a [kv.Vacate].
 	Whole bool
 	// Share has them create some of their records so that they may share a lease
 	// ([kv.Record.Shared]), and refresh theirs by [kv.Batch.RefreshAll] too, with Share and
@@ -180,10 +181,25 @@ func (m *member) operate(ctx context.Context) (kv.Record, error) {
 		return m.store.Swap(ctx, m.name, rec, m.signed())
 	case dice < 88:
 		return m.store.Refresh(ctx, m.name, rec)
+	case dice < 94 && m.work.crowd.Whole:
+		return kv.Record{}, m.vacate(ctx, rec)
 	default:
 		return kv.Record{}, m.store.Delete(ctx, m.name, rec)
 	}
 }
+
+// vacate deletes a record if this member has no heir in the safe beside, where the store can
+// do so in one step.
+func (m *member) vacate(ctx context.Context, rec kv.Record) error {
+	if whole, ok := m.store.(kv.Vacate); ok {
+		_, err := whole.Vacate(ctx, m.name, rec, m.place())
+		return err
+	}
+	return m.store.Delete(ctx, m.name, rec)
+}
+
+// place returns the name of the safe beside that this member's heir has.
+func (m *member) place() string { return fmt.Sprintf("%s:heir-%d", m.name, m.number) }
 
 // publish publishes a new note under a record, and by odd dice a new value too.
 func (m *member) publish(ctx context.Context, rec kv.Record, dice int) (kv.Record, error) {
@@ -206,7 +222,7 @@ func (m *member) moved() bool {
 // once.
 func (m *member) handOver(ctx context.Context, rec kv.Record) (kv.Record, error) {
 	whole, ok := m.store.(kv.HandOver)
-	place := fmt.Sprintf("%s:heir-%d", m.name, m.number)
+	place := m.place()
 	dice := m.random.IntN(6)
 	if !ok || dice == 0 {
 		return kv.Record{}, m.empty(ctx, fmt.Sprintf("%s:heir-%d", m.name, m.random.IntN(m.number+2)))

@@ -70,7 +70,7 @@ type Operation struct {
 	Return  time.Duration `json:"return_ns"`
 	Given   *Record       `json:"given,omitempty"` // rec, or old
 	Next    *Record       `json:"next,omitempty"`  // of a swap; what a hand-over in one step puts
-	Place   string        `json:"place,omitempty"` // the heir's safe
+	Place   string        `json:"place,omitempty"` // the heir's safe; of a delete, if it has to be vacant
 	Heir    *Record       `json:"heir,omitempty"`  // what it has to hold
 	Share   bool          `json:"share,omitempty"` // of a refresh: as [kv.Held] has it
 	Outcome Outcome       `json:"outcome,omitempty"`

@@ -121,9 +121,8 @@ func (c *recorded) Vacate(ctx context.Context, name string, rec kv.Record, place
 	if !ok {
 		return kv.Record{}, fmt.Errorf("linear: vacate %q: %w", name, errors.ErrUnsupported)
 	}
-	return c.note(Delete, name, copied(rec), nil, func() (kv.Record, error) {
-		return whole.Vacate(ctx, name, rec, place)
-	})
+	op := Operation{Client: c.client, Kind: Delete, Name: name, Given: copied(rec), Place: place}
+	return c.recorder.note(op, func() (kv.Record, error) { return whole.Vacate(ctx, name, rec, place) })
 }
 
 // HandOver implements [kv.HandOver] if the store does.

@@ -162,8 +162,8 @@ func (s safe) remove(op *action) (safe, bool) {
 		return s.empty(), s.owned(op.Given)
 	case Stale:
 		return s.refused(op, s.owned(op.Given))
-	case Held: // the other safe of a vacate
-		return s, true
+	case Held: // by the heir's safe
+		return s, op.Place != ""
 	default:
 		return s, false
 	}

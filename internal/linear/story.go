@@ -89,14 +89,18 @@ func stories(history []Operation) ([]*story, error) {
 
 // parts returns what an operation is in the stories of the safes that it is about. A
 // hand-over in one step that was done has shown what the heir's safe held, as a read
-// does.
+// does, and a delete that was done has shown it vacant, if it had to be.
 func parts(op *Operation) []*Operation {
-	if op.Kind != HandOver || op.Outcome != Done {
+	if op.Place == "" || op.Outcome != Done {
 		return []*Operation{op}
 	}
-	return []*Operation{op, {
+	beside := &Operation{
 		Client: op.Client, Kind: Get, Name: op.Place, Call: op.Call, Return: op.Return, Outcome: Done, Got: op.Heir,
-	}}
+	}
+	if op.Kind == Delete {
+		beside.Outcome = Vacant
+	}
+	return []*Operation{op, beside}
 }
 
 // whole refuses an operation that lacks what the model looks at.
