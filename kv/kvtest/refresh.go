@@ -131,9 +131,11 @@ func (t *trial) holdForThreeTTL() bool {
 }
 
 // Whoever judges by what it sees has to see refreshes, though it tells nobody of them.
-// It tries again where the machine was too busy to refresh in time.
+// It tries again, with a longer TTL, where the machine was too busy to refresh in time.
 func aWatchOfAnotherClientKnowsOfRefreshes(t *trial) {
-	for range 5 {
+	brief := t.ttl
+	for try := range 5 {
+		t.ttl = brief * time.Duration(1+try)
 		if t.staysAlive(t.ttl * 3 / 2) {
 			return
 		}
