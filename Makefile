@@ -17,14 +17,12 @@ MODULES := . tools bench test/interop test/deploy test/servers/etcd test/servers
 # nothing, and takes several times as long.
 PURE := github.com/electkv/election/backends/paxos/internal/lease github.com/electkv/election/internal/machine
 
-# They simulate broken engines and broken stores, many times. The race detector watches the simulation
-# of the real engine, and the cases of kv/kvtest at work on real stores.
-PLANTED := TestEachPlantedBugIsCaughtInTheSimulation|TestEachBreachIsNoticedAndEachCaseNoticesOne
+# They simulate broken engines and stores, or a small model of one, many times. The race detector watches
+# the simulation of the real engine, and the cases of kv/kvtest at work on real stores.
+PLANTED := TestEachPlantedBugIsCaughtInTheSimulation|TestEachBreachIsNoticedAndEachCaseNoticesOne|TestTermsThatShareLeasesAreSafeInTheSimulation|TestTheBugsOfSharedLeasesAreCaughtInTheSimulation
 
-# How many packages are tested at once, and how many tests of one that run in parallel: two cores are
-# busy then, although most tests wait, for a lease to fade or a server to start.
-AT_ONCE := 3
-ABREAST := 4
+# How many packages are tested at once: each of those with servers keeps a slow core busy.
+AT_ONCE := 2
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/...
@@ -88,10 +86,10 @@ check/deploy: ## the manifests of Kubernetes and, where systemd-analyze is, the 
 test: ## all tests with the race detector, on real servers, which are fetched first
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
 	echo "go test -race -count=1 ./... (but $(PURE) and '$(PLANTED)')" && \
-	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) -parallel=$(ABREAST) -skip='^($(PLANTED))$$' $$($(GO) list ./... | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
+	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) -skip='^($(PLANTED))$$' $$($(GO) list ./... | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
 	echo "go test -count=1 -run='$(PLANTED)' . ./kv/kvtest" && $(GO) run ./test/tally -count=1 -timeout=15m -run='^($(PLANTED))$$' . ./kv/kvtest || failed=1; \
 	echo "go test -count=1 $(PURE)" && $(GO) run ./test/tally -count=1 -timeout=15m $(PURE) || failed=1; \
-	echo "go test -count=1 -run=SQLite ./backends/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -parallel=$(ABREAST) -run=SQLite ./backends/sql || failed=1; \
+	echo "go test -count=1 -run=SQLite ./backends/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./backends/sql || failed=1; \
 	echo "go test -race -count=1 ./... (test/interop)" && \
 	(cd test/interop && GOWORK=off $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
 	[ -z "$$failed" ]
