@@ -223,7 +223,7 @@ func (s *sharer) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Re
 	}
 	to, err := s.lease(ctx)
 	if err != nil || to == got.Lease {
-		return got, nil // it has a good answer already
+		return got, nil //nolint:nilerr // it has a good answer already
 	}
 	s.backs(name, got, append(may, to)...)
 	moved := got
@@ -235,7 +235,7 @@ func (s *sharer) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Re
 		}
 		return err
 	}); err != nil {
-		return got, nil
+		return got, nil //nolint:nilerr // likewise
 	}
 	s.backs(name, at, at.Lease)
 	return at, nil

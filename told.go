@@ -100,7 +100,7 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 		}
 	case machine.Vacate:
 		if v == machine.Unclear {
-			c.log.Warn("cannot tell whether there is an heir to hand over to", "token", l.Remains.Record().Token, "error", err)
+			c.log.Info("cannot tell whether there is an heir to hand over to", "token", l.Remains.Record().Token, "error", err)
 		}
 	case machine.HandOver:
 		if v == machine.Invalid {

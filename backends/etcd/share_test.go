@@ -306,7 +306,8 @@ func TestALeaseThatWasWaitedForIsKeptAliveBeforeARecordHasIt(t *testing.T) {
 	time.Sleep(100 * time.Millisecond) // or it comes later, and finds the lease
 	close(granting)
 	both.Wait()
-	require.NotEqual(t, <-leases, <-leases)
+	first, second := <-leases, <-leases
+	require.NotEqual(t, first, second)
 }
 
 func TestAKeepAliveThatHangsKeepsNobodyFromCreating(t *testing.T) {
