@@ -53,7 +53,7 @@ func (v *vault) put(name string, rec kv.Record) (kv.Record, error) {
 var errFaded = errors.New("the lease is over")
 
 // A sharer is what one process has of a vault: its records share a lease, by the rules of
-// decision 51 in a small form. Bug is what it does wrong, if anything.
+// decision 51 in a small form. The bug, if there is one, is what it does wrong.
 type sharer struct {
 	*vault
 	bug string

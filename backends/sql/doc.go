@@ -179,7 +179,9 @@
 //
 // In SQLite tryReplace, refresh, refreshMany and handOver go between BEGIN, lock and COMMIT, so
 // that the time is read under the lock: what waited for it brings nothing back that has
-// expired meanwhile. In MySQL a refusal is one more, which tells whether the server was one to write
+// expired meanwhile.
+//
+// In MySQL a refusal is one more, which tells whether the server was one to write
 // to; and the driver sends each statement in two round trips unless the data source
 // says interpolateParams=true. With NewObserved a refresh is a publish.
 //

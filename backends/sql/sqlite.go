@@ -81,8 +81,9 @@ WHERE name IN (SELECT json_extract(value, '$.n') FROM json_each(:safes))
 }
 
 // underLock carries do out in a transaction that has the write lock, on a connection of its
-// own. Of one that does not come to an end nothing stays, neither in the file nor on the
-// connection. BEGIN IMMEDIATE would lock every database that is attached.
+// own. If it fails it is rolled back, in the file and on the connection. BEGIN IMMEDIATE would
+// lock every database that is attached. The lock keeps writers out, not readers: they may see
+// the record fade before the commit, if that is slow.
 func (t *table) underLock(ctx context.Context, do func(*sql.Conn) error) error {
 	conn, err := t.db.Conn(ctx)
 	if err != nil {

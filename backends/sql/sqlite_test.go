@@ -97,7 +97,7 @@ func TestTheUsersOwnTimeoutIsWaitedForOnceAtMost(t *testing.T) {
 	require.Less(t, time.Since(start), patience/3)
 }
 
-// Whoever waits for the write lock may have asked for it while the record lived.
+// The record is alive when the write lock is asked for, and has expired when it is granted.
 func TestWhatWaitedForTheLockBringsNothingBack(t *testing.T) {
 	t.Parallel()
 	p := inSQLite(t)
