@@ -108,7 +108,7 @@ func TestElectionsOfOneStoreAreRefreshedTogether(t *testing.T) {
 			require.NoError(t, term.Err())
 		}
 		batches, records, single := s.count()
-		require.Greater(t, records, 100*4*3, "refreshes of each term in a TTL")
+		require.GreaterOrEqual(t, records, 100*4*3, "refreshes of each term in a TTL")
 		require.LessOrEqual(t, batches, 2*4*4, "batches in four TTL")
 		require.Zero(t, single)
 		resignAll(t, terms)
@@ -187,7 +187,8 @@ func TestATermOutlivesBatchesThatAreNotAnswered(t *testing.T) {
 	}
 }
 
-// The window and the time that the batch takes are time in which the record ages.
+// It is asked for when the window ends. The time that the batch takes is time in which the record
+// ages.
 func TestTrustIsCountedFromBeforeARefreshJoinsABatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newRegistry()
@@ -200,7 +201,7 @@ func TestTrustIsCountedFromBeforeARefreshJoinsABatch(t *testing.T) {
 		term := s.lead(t, 1)[0]
 		const due = ttl * 9 / 10 / 3
 		time.Sleep(due + ttl/5 + ttl/50)
-		require.Equal(t, due+ttl*9/10, term.Until().Sub(begun))
+		require.Equal(t, due+ttl/100+ttl*9/10, term.Until().Sub(begun))
 		resignAll(t, []*election.Term{term})
 	})
 }

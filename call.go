@@ -13,21 +13,31 @@ import (
 )
 
 // send makes a request, which is answered once. Now is a moment before it leaves.
-func (c *campaign) send(k machine.Key, r machine.Request, now machine.Instant) {
-	a := machine.Answer{ID: r.ID, Key: k, Sent: now}
+func (c *campaign) send(k machine.Key, r *machine.Request, now machine.Instant) {
 	if r.Shared && c.batch != nil {
-		c.jobs++
-		asked := time.Now()
-		c.calls[k] = call{r.ID, gather.Refresh(c.batch, c.pace.window, r.Within, c.held(k, r), func(v gather.Verdict) {
-			a.Record, a.Ahead = v.Record, max(asked.Sub(v.Opened), 0)
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.answer(r.Op, &a, v.Err)
-			c.jobs--
-			c.conclude()
-		})}
+		c.sendTogether(k, r, now)
 		return
 	}
+	c.sendAlone(k, *r, now)
+}
+
+// sendTogether makes a refresh together with those of others.
+func (c *campaign) sendTogether(k machine.Key, r *machine.Request, now machine.Instant) {
+	c.jobs++
+	id, asked := r.ID, time.Now()
+	c.calls[k] = call{id, gather.Refresh(c.batch, c.pace.window, r.Within, c.held(k, r), func(v gather.Verdict) {
+		a := machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: max(asked.Sub(v.Opened), 0)}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.answer(machine.Refresh, &a, v.Err)
+		c.jobs--
+		c.conclude()
+	})}
+}
+
+// sendAlone makes a request of its own.
+func (c *campaign) sendAlone(k machine.Key, r machine.Request, now machine.Instant) {
+	a := machine.Answer{ID: r.ID, Key: k, Sent: now}
 	ctx, cancel := context.WithCancel(c.ctx())
 	c.calls[k] = call{r.ID, cancel}
 	c.start(func() {
@@ -40,7 +50,7 @@ func (c *campaign) send(k machine.Key, r machine.Request, now machine.Instant) {
 }
 
 // held returns what a refresh is to prove.
-func (c *campaign) held(k machine.Key, r machine.Request) kv.Held {
+func (c *campaign) held(k machine.Key, r *machine.Request) kv.Held {
 	return kv.Held{Name: c.nameOf(k), Record: r.Old, Share: mayShare(k)}
 }
 

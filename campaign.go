@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/electkv/election/internal/gather"
 	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
@@ -53,10 +54,11 @@ type campaign struct {
 	mu      sync.Mutex
 	state   machine.Campaign
 	trace   *machine.Trace
-	alarm   *time.Timer // for when the machine is due; nil if it never is
-	decided latch       // it is elected, or never will be
-	gone    latch       // nothing is left of it
-	calls   [2]call     // on their way, by lock
+	alarm   *time.Timer  // for when the machine is due, unless turn is; nil if it never was
+	turn    gather.Alarm // for when it is due to refresh together with others
+	decided latch        // it is elected, or never will be
+	gone    latch        // nothing is left of it
+	calls   [2]call      // on their way, by lock
 	watches [2]*watching
 	aids    *leash     // of what goes on beside requests and watches; nil if nothing did yet
 	told    told       // what the log tells of
@@ -92,6 +94,7 @@ func (c *Candidate) enter(base context.Context, s entry) *campaign {
 	}
 	cfg, memory := c.config(s), c.recall()
 	cm.state, cm.trace = *machine.New(cfg, memory), machine.Begin(base, cfg, memory)
+	cm.turn.Ring = func() { cm.post(&machine.Event{Kind: machine.Tick}) }
 	c.log.DebugContext(base, "campaigning")
 	cm.post(&machine.Event{Kind: machine.Enter, Rest: s.rest, Once: s.once, Drain: s.drain})
 	return cm
@@ -224,9 +227,7 @@ func (c *campaign) settle(now machine.Instant) {
 	for k := range c.watches {
 		c.arrangeWatch(machine.Key(k)) //nolint:gosec // two of them
 	}
-	if c.alarm != nil {
-		c.alarm.Stop()
-	}
+	c.arrangeTick(now)
 	if c.left {
 		for _, on := range c.calls {
 			on.end()
@@ -237,19 +238,33 @@ func (c *campaign) settle(now machine.Instant) {
 		c.memory.keep(c.state.Memory)
 		c.tellRelease()
 		c.conclude()
-		return
 	}
+}
+
+// arrangeTick has the machine step again when it is due.
+func (c *campaign) arrangeTick(now machine.Instant) {
 	due := c.state.Due()
-	if due == math.MaxInt64 {
-		c.alarm = nil
-		return
-	}
 	wait := due - now.Mono
-	if c.alarm == nil {
-		c.alarm = time.AfterFunc(wait, func() { c.post(&machine.Event{Kind: machine.Tick}) })
+	if !c.left && c.batch != nil && wait > c.pace.window && c.state.InTurn(due) {
+		if c.alarm != nil {
+			c.alarm.Stop()
+			c.alarm = nil
+		}
+		c.turn.Set(c.batch, c.pace.window, wait)
 		return
 	}
-	c.alarm.Reset(wait)
+	c.turn.Stop()
+	switch {
+	case c.left || due == math.MaxInt64:
+		if c.alarm != nil {
+			c.alarm.Stop()
+			c.alarm = nil
+		}
+	case c.alarm == nil:
+		c.alarm = time.AfterFunc(wait, c.turn.Ring)
+	default:
+		c.alarm.Reset(wait)
+	}
 }
 
 // start runs a job. It is called with mu held.
@@ -294,7 +309,7 @@ func (c *campaign) conclude() {
 func (c *campaign) do(f *machine.Effect, now machine.Instant) {
 	switch f.Kind {
 	case machine.Send:
-		c.send(f.Key, f.Request, now)
+		c.send(f.Key, &f.Request, now)
 	case machine.Hurry:
 		c.hurry(f.Key, f.Request)
 	case machine.Elected:

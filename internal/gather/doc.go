@@ -9,6 +9,8 @@
 // The caller counts its trust from when it asked, which is before anything is sent. A
 // window costs that much trust, and can gain none.
 //
+// Those whose refreshes are due at about the same time are called together, too ([Alarm]).
+//
 // A round lasts no longer than the refreshes that it was opened for: when all of them have
 // been called off, its request is called off too.
 package gather

@@ -99,15 +99,19 @@ func (r *round) ask(parts []*part, deadline time.Time) (last func()) {
 		records[i] = p.held
 	}
 	r.class.store.RefreshAll(ctx, records, func(i int, rec kv.Record, err error) {
-		tell := func() { parts[i].tell(Verdict{rec, err, r.opened}) }
 		switch first, over := r.finish(parts[i]); {
 		case over:
-			last = tell
+			last = r.telling(parts[i], rec, err)
 		case first:
-			tell()
+			parts[i].tell(Verdict{rec, err, r.opened})
 		}
 	})
 	return last
+}
+
+// telling returns what tells a part its verdict.
+func (r *round) telling(p *part, rec kv.Record, err error) func() {
+	return func() { p.tell(Verdict{rec, err, r.opened}) }
 }
 
 // finish reports whether a part is to be told, as it is only once, and whether it is the

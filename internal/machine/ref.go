@@ -18,7 +18,8 @@ func (r Ref) At(rec kv.Record) Ref {
 	case rec == kv.Record{}:
 		return Ref{}
 	}
-	return Ref{&rec}
+	kept := rec // so that rec is not on the heap where it is not kept
+	return Ref{&kept}
 }
 
 // Record returns the record.

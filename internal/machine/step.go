@@ -352,6 +352,14 @@ func (c *Campaign) Due() time.Duration {
 	return due
 }
 
+// InTurn reports whether what is due then is a refresh that comes in its turn, so that it may go
+// together with others.
+func (c *Campaign) InTurn(due time.Duration) bool { return c.Lead.inTurn(due) || c.Place.inTurn(due) }
+
+func (l *Lock) inTurn(due time.Duration) bool {
+	return l.Phase == Owner && !l.busy() && l.Next == due && l.Tries == 0 && due >= l.Turn
+}
+
 func (l *Lock) due(t *turn) time.Duration {
 	due := never
 	if l.Phase == Owner {

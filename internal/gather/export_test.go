@@ -1,0 +1,8 @@
+package gather
+
+// Silent reports whether no alarm is set.
+func Silent() bool {
+	bellMu.Lock()
+	defer bellMu.Unlock()
+	return len(bells) == 0
+}
