@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 
+	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/kv"
 )
 
@@ -17,7 +18,8 @@ type view struct {
 	safe
 	hub      *hub
 	backstop time.Duration
-	hint     func() // asks for a look
+	board    *board.Board
+	topic    *board.Topic
 
 	// Of looks, which come one at a time.
 	pause time.Duration // after the next loss of the watch
@@ -34,11 +36,11 @@ type view struct {
 // may be dead. It returns when that will be so.
 func (v *view) look(ctx context.Context, show func(kv.Record)) (next time.Duration, err error) {
 	for begun := time.Now(); ; {
-		err := v.once(ctx, show)
+		rec, err := v.once(ctx, show)
 		switch {
 		case err == nil:
 			v.pause = firstPause
-			return jitter(v.backstop), nil
+			return jitter(v.board.Backstop(v.backstop, rec)), nil
 		case !lost(err) || time.Since(begun) >= answerTime:
 			return 0, err
 		}
@@ -48,18 +50,18 @@ func (v *view) look(ctx context.Context, show func(kv.Record)) (next time.Durati
 	}
 }
 
-// once is a look that fails if the watch was lost.
-func (v *view) once(ctx context.Context, show func(kv.Record)) error {
+// once is a look that fails if the watch was lost. It returns what it has shown.
+func (v *view) once(ctx context.Context, show func(kv.Record)) (rec kv.Record, err error) {
 	if err := v.open(ctx); err != nil {
-		return err
+		return rec, err
 	}
 	var now line
-	err := answered(ctx, func(ctx context.Context) (err error) {
+	err = answered(ctx, func(ctx context.Context) (err error) {
 		now, err = v.read(ctx, v.all())
 		return err
 	})
 	if err != nil {
-		return err
+		return rec, err
 	}
 	v.mu.Lock()
 	if v.show == nil || now.revision > v.line.revision {
@@ -69,22 +71,21 @@ func (v *view) once(ctx context.Context, show func(kv.Record)) error {
 	v.early, v.show = nil, show
 	if !v.plain {
 		defer v.mu.Unlock()
-		rec, _ := v.held(ctx, v.line) // no record if it is vacant
+		rec, _ = v.held(ctx, v.line) // no record if it is vacant
 		show(rec)
-		return nil
+		return rec, nil
 	}
 	front := v.line.front()
 	v.mu.Unlock()
-	var rec kv.Record
 	err = answered(ctx, func(ctx context.Context) (err error) {
 		rec, err = v.held(ctx, front)
 		return err
 	})
 	if err != nil && !definite(err) {
-		return err
+		return rec, err
 	}
 	show(rec)
-	return nil
+	return rec, nil
 }
 
 // open sees to it that there is a watch. Where nothing was heard for long, it opens a new
@@ -122,7 +123,7 @@ func (v *view) take(changes []*mvccpb.Event) {
 	switch {
 	case v.line.head() == before:
 	case v.plain: // its record has to be read
-		v.hint()
+		v.topic.Hint()
 	default:
 		rec, _ := v.held(context.Background(), v.line) // which asks nobody
 		v.show(rec)
@@ -140,7 +141,7 @@ func (v *view) lose(why error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.why = why
-	v.hint()
+	v.topic.Hint()
 }
 
 // close ends the watch.

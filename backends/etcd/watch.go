@@ -62,7 +62,7 @@ func (s *Store) shown(name string, t *board.Topic) (look board.Look, end func(),
 	if err != nil {
 		return nil, nil, fail(err)
 	}
-	v := &view{safe: sf, hub: &s.watches, backstop: s.opts.Backstop, hint: t.Hint, pause: firstPause}
+	v := &view{safe: sf, hub: &s.watches, backstop: s.opts.Backstop, board: s.board, topic: t, pause: firstPause}
 	return func(ctx context.Context, show func(kv.Record)) (time.Duration, error) {
 		next, err := v.look(ctx, show)
 		if err != nil {

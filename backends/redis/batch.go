@@ -15,7 +15,7 @@ import (
 const (
 	// crowd is how many records one script refreshes. It has the server busy for a
 	// fraction of a millisecond.
-	crowd = 100
+	crowd = 128
 	// longestSent is the length, in bytes, of the longest text that is sent to be
 	// compared. A longer one costs more than a refresh of its own.
 	longestSent = 1 << 10
@@ -24,7 +24,7 @@ const (
 	singlesAtOnce = 8 // for each node of a cluster
 )
 
-// RefreshAll implements [kv.Batch] with a script for each hundred records. The script
+// RefreshAll implements [kv.Batch] with a script for each crowd of records. The script
 // refreshes what has exactly the text expected, and decides nothing about the rest:
 // each of these is refreshed by itself, as are the records of a cluster, those with
 // plain values, and those that are long.

@@ -245,7 +245,7 @@
 //
 // Each operation is one EVALSHA, HandOver among them. A leader sends its refreshes.
 //
-// RefreshAll takes one EVALSHA for each hundred records, with up to four of them at once.
+// RefreshAll takes one EVALSHA for each 128 records, with up to four of them at once.
 // The script compares the whole text of each record, and sets the expiry where it is the
 // one expected. Each record that it does not confirm is then refreshed by an EVALSHA of
 // its own, with up to eight at once: one that was lost, or published anew meanwhile. So
@@ -259,8 +259,8 @@
 // intervals of at most Options.Backstop (1 s, less up to a quarter). So a leader
 // learns within about a second that its record was deleted or overwritten. All watches
 // of a Store together make up to a hundred looks a second that nothing asked for: with
-// more than a hundred safes the intervals are longer. All who
-// watch a safe by one Store share these looks: they cost about one a second, however
+// more than a hundred safes the intervals are longer, and ten times as long at vacant ones.
+// All who watch a safe by one Store share these looks: they cost about one a second, however
 // many wait. With thousands of processes, or with keyspace events, a longer Backstop
 // will do. Processes that wait for the same expiry look at moments spread over 20 ms.
 // Hints make nobody look more often than every 10 ms.

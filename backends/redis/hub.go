@@ -81,13 +81,6 @@ func (h *hub) leave(key string, v *sight) {
 	}
 }
 
-// watched returns how many keys have topics.
-func (h *hub) watched() int {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return len(h.ears)
-}
-
 // nudge gives the channel a value unless it has one.
 func nudge(c chan struct{}) {
 	select {

@@ -37,7 +37,7 @@ func (v *sight) look(ctx context.Context, show func(kv.Record)) (time.Duration, 
 		return 0, outcome("watch", v.name, err, nil)
 	}
 	v.noted(rec, show)
-	return v.store.pause(rec, left), nil // which asks the hub, that calls hear
+	return v.store.pause(rec, left), nil
 }
 
 // noted shows what a look has seen.

@@ -16,10 +16,6 @@ const (
 
 	// rest is the shortest time between two looks, whatever the hints.
 	rest = 10 * time.Millisecond
-
-	// share is the time that each watched safe adds to the longest time between two
-	// looks that no hint asks for: all of them together make so many a second.
-	share = 10 * time.Millisecond
 )
 
 // Watch implements [kv.Store]. It looks when it is told to, when the record is
@@ -61,7 +57,7 @@ func (s *Store) confirmed(name string, rec kv.Record) {
 // pause returns how long a watch that has seen rec waits for a hint before it
 // looks again.
 func (s *Store) pause(rec kv.Record, left time.Duration) time.Duration {
-	d := max(s.backstop, time.Duration(s.hub.watched())*share)
+	d := s.board.Backstop(s.backstop, rec)
 	if s.observed && !rec.Foreign && rec.TTL > 0 {
 		// Of two refreshes in a row that no hint told of, one is seen all the same.
 		d = min(d, rec.TTL/2)

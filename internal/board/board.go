@@ -57,6 +57,25 @@ func (b *Board) open(name string) *Topic {
 	return t
 }
 
+// Each safe that is followed adds so much to the longest time between two looks at each that no
+// hint asks for. Nobody waits for one that is vacant.
+const (
+	shareOfHeld   = 10 * time.Millisecond
+	shareOfVacant = 100 * time.Millisecond
+)
+
+// Backstop returns the longest time between two looks that no hint asks for, at a safe that holds a
+// record, or none if that is zero: least, or more if many safes are followed.
+func (b *Board) Backstop(least time.Duration, rec kv.Record) time.Duration {
+	each := shareOfHeld
+	if rec == (kv.Record{}) {
+		each = shareOfVacant
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return max(least, time.Duration(len(b.topics))*each)
+}
+
 // Holds says that the store has just confirmed that a safe holds a record, as after a
 // refresh. If that is what was shown last, the next look comes when next has passed: what
 // changes sooner is hinted at.
