@@ -3,16 +3,12 @@ package etcdkv
 import (
 	"context"
 	"errors"
-	"io"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -46,8 +42,9 @@ type batch struct {
 	txns    *gate.Gate
 	singles *gate.Gate
 	all     sync.WaitGroup
-	lacking []time.Duration // TTLs for which no lease takes more records
-	leaving bool            // it is there to have a record leave its lease
+	common  map[clientv3.LeaseID]*renewal // of leases that several shares have
+	lacking []time.Duration               // TTLs for which no lease takes more records
+	leaving bool                          // it is there to have a record leave its lease
 }
 
 // A claim is a record of a batch of which its revision and its lease prove everything: no
@@ -78,7 +75,9 @@ func (s *Store) refreshAll(ctx context.Context, records []kv.Held, leaving bool,
 			b.single(ctx, i)
 		}
 	}
-	for _, share := range sharesOf(claims) {
+	shares := sharesOf(claims)
+	b.renewCommon(ctx, shares)
+	for _, share := range shares {
 		b.all.Go(func() { b.shares.Do(ctx, func() { b.refresh(ctx, share) }) })
 	}
 	b.all.Go(func() { s.tend(ctx, now, b.lacking) })
@@ -118,8 +117,8 @@ func (b *batch) single(ctx context.Context, i int) {
 
 // refresh refreshes a share of the batch.
 func (b *batch) refresh(ctx context.Context, share []claim) {
-	granted, err := b.keepAlive(ctx, share)
-	var alive []claim
+	granted, err := b.renew(ctx, share)
+	alive := share[:0]
 	for _, c := range share {
 		proved := granted[c.id] > 0
 		if c.moves() && granted[c.to] == 0 {
@@ -145,6 +144,7 @@ func (b *batch) refresh(ctx context.Context, share []claim) {
 			if c.moves() {
 				c.TTL = min(c.TTL, granted[c.to])
 			}
+			b.board.Holds(b.records[c.i].Name, c.Record, jitter(b.opts.Backstop))
 			b.tell(c.i, c.Record, nil)
 		} else {
 			b.unproved(ctx, c, err)
@@ -161,85 +161,6 @@ func (b *batch) unproved(ctx context.Context, c claim, err error) {
 	}
 	_, err = outcome(ctx, "refresh", b.records[c.i].Name, kv.Record{}, err)
 	b.tell(c.i, kv.Record{}, err)
-}
-
-// keepAlive starts the leases of a share anew and returns the TTLs that etcd has granted. A
-// lease that etcd denies has none. The error is that of those without an answer.
-func (b *batch) keepAlive(ctx context.Context, share []claim) (map[clientv3.LeaseID]time.Duration, error) {
-	var leases []clientv3.LeaseID
-	for _, c := range share {
-		leases = append(leases, c.id)
-		if c.moves() {
-			leases = append(leases, c.to)
-		}
-	}
-	slices.Sort(leases)
-	leases = slices.Compact(leases)
-	if b.wrapped() {
-		return b.keepAliveEach(ctx, leases), nil
-	}
-	return b.keepAliveAll(ctx, leases)
-}
-
-// keepAliveAll keeps leases alive by one stream. The server takes the requests of a stream
-// one by one, and a member that does not lead asks the leader for each. So each share of a
-// batch has a stream of its own.
-func (b *batch) keepAliveAll(ctx context.Context, leases []clientv3.LeaseID) (map[clientv3.LeaseID]time.Duration, error) {
-	ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
-	defer stop()
-	stream, err := pb.NewLeaseClient(b.client.ActiveConnection()).LeaseKeepAlive(ctx, grpc.WaitForReady(true))
-	if err != nil {
-		return nil, clientv3.ContextError(ctx, err)
-	}
-	for _, id := range leases {
-		// A share is small enough to be sent before any of it is read, so this waits for
-		// no answer to be received.
-		if stream.Send(&pb.LeaseKeepAliveRequest{ID: int64(id)}) != nil {
-			break // why, the next answer tells
-		}
-	}
-	_ = stream.CloseSend() // likewise
-	granted := make(map[clientv3.LeaseID]time.Duration, len(leases))
-	for range leases {
-		resp, err := stream.Recv()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return granted, clientv3.ContextError(ctx, err)
-		}
-		granted[clientv3.LeaseID(resp.ID)] = time.Duration(resp.TTL) * time.Second
-	}
-	return granted, nil
-}
-
-// keepAliveEach keeps leases alive one by one, a few at a time. It does not wait for those
-// that take long.
-func (b *batch) keepAliveEach(ctx context.Context, leases []clientv3.LeaseID) map[clientv3.LeaseID]time.Duration {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	granted := make(map[clientv3.LeaseID]time.Duration, len(leases))
-	turns := gate.Yielding(fewAtOnce, long)
-	var mu sync.Mutex
-	var all sync.WaitGroup
-	for _, id := range leases {
-		leave, _ := turns.Enter(ctx)
-		all.Go(func() {
-			defer leave()
-			if resp, err := b.client.KeepAliveOnce(ctx, id); err == nil {
-				mu.Lock()
-				defer mu.Unlock()
-				granted[id] = time.Duration(resp.TTL) * time.Second
-			}
-		})
-	}
-	for range fewAtOnce { // until each has left or takes long
-		leave, _ := turns.Enter(ctx)
-		defer leave()
-	}
-	stop()
-	all.Wait()
-	return granted
 }
 
 // held reports of each claim whether it holds: by one Txn if all do, or else by a second
@@ -319,12 +240,4 @@ func refused(err error) bool {
 		return true
 	}
 	return false
-}
-
-// wrapped reports whether keep-alives have to go through what the client has for leases,
-// instead of its connection, because that is somebody else's, or there is no connection.
-func (s *Store) wrapped() bool {
-	own := clientv3.NewLeaseFromLeaseClient(nil, nil, 0)
-	_ = own.Close() // which it does without ever having asked anybody
-	return reflect.TypeOf(s.client.Lease) != reflect.TypeOf(own) || s.client.ActiveConnection() == nil
 }
