@@ -52,7 +52,6 @@ func (b *Board) Follow(name string, tell func(kv.Record, error)) (stop func()) {
 // open begins a topic. It is called with mu held.
 func (b *Board) open(name string) *Topic {
 	t := &Topic{board: b, name: name}
-	t.ctx, t.cancel = context.WithCancel(context.Background())
 	b.topics[name] = t
 	return t
 }

@@ -9,10 +9,10 @@ import (
 
 // A Topic is a safe that somebody follows. What is in it is guarded by the board's mutex.
 type Topic struct {
-	board  *Board
-	name   string
-	ctx    context.Context // of looks
-	cancel context.CancelFunc
+	board *Board
+	name  string
+	over  bool               // nobody follows it any more
+	stop  context.CancelFunc // ends the look that is under way, nil if none is
 
 	look Look   // nil before the first one
 	end  func() // of the source; nil if there is none
@@ -44,7 +44,7 @@ func (t *Topic) Hint() {
 // arrange sees to it that there is a look when one is due.
 func (t *Topic) arrange() {
 	switch {
-	case t.looking != nil || t.ctx.Err() != nil || t.err != nil:
+	case t.looking != nil || t.over || t.err != nil:
 	case t.wanted:
 		t.begin()
 	case t.hinted:
@@ -64,18 +64,21 @@ func (t *Topic) begin() {
 	if t.alarm != nil {
 		t.alarm.Stop()
 	}
-	go t.run()
+	ctx, stop := context.WithCancel(context.Background()) // for this look, since one that is kept is large
+	t.stop = stop
+	go t.run(ctx)
 }
 
 // run looks once.
-func (t *Topic) run() {
-	next, err := t.see()
+func (t *Topic) run(ctx context.Context) {
+	next, err := t.see(ctx)
 	b := t.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	close(t.looking)
-	t.looking, t.known, t.last = nil, t.begun, time.Now()
-	if t.ctx.Err() != nil {
+	t.stop()
+	t.stop, t.looking, t.known, t.last = nil, nil, t.begun, time.Now()
+	if t.over {
 		return
 	}
 	if err != nil {
@@ -93,13 +96,13 @@ func (t *Topic) run() {
 }
 
 // see begins to attend to the safe, if that was not done yet, and looks.
-func (t *Topic) see() (next time.Duration, err error) {
+func (t *Topic) see(ctx context.Context) (next time.Duration, err error) {
 	if t.look == nil {
 		if t.look, t.end, err = t.board.source(t.name, t); err != nil {
 			return 0, err
 		}
 	}
-	return t.look(t.ctx, t.show)
+	return t.look(ctx, t.show)
 }
 
 // due looks if it is time. It may be called too early: when a hint has begun a look sooner,
@@ -166,7 +169,10 @@ func (t *Topic) leave(f *follower) (wait func()) {
 	if t.board.topics[t.name] == t {
 		delete(t.board.topics, t.name)
 	}
-	t.cancel()
+	t.over = true
+	if t.stop != nil {
+		t.stop()
+	}
 	if t.alarm != nil {
 		t.alarm.Stop()
 	}
