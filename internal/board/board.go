@@ -26,6 +26,8 @@ type Board struct {
 
 	mu     sync.Mutex
 	topics map[string]*Topic
+	looks  int      // under way, but for those that take long
+	lined  []*Topic // that are to look when it is their turn
 }
 
 // New returns a board. Between two looks at one safe that hints ask for there is at least

@@ -22,6 +22,8 @@ type Topic struct {
 	err     error     // what ended the topic
 
 	looking chan struct{} // closed when the look that is under way has ended; nil if none is
+	lined   bool          // it is in the board's line
+	late    *time.Timer   // makes room for another look than its own; nil if there is room
 	begun   uint64        // looks that have begun
 	known   uint64        // of them, those that have ended
 	wanted  bool          // somebody waits for a look
@@ -44,15 +46,15 @@ func (t *Topic) Hint() {
 // arrange sees to it that there is a look when one is due.
 func (t *Topic) arrange() {
 	switch {
-	case t.looking != nil || t.over || t.err != nil:
+	case t.looking != nil || t.lined || t.over || t.err != nil:
 	case t.wanted:
-		t.begin()
+		t.board.line(t)
 	case t.hinted:
 		if wait := t.board.rest - time.Since(t.last); wait > 0 {
 			t.alarm.Reset(min(wait, time.Until(t.latest)))
 			return
 		}
-		t.begin()
+		t.board.line(t)
 	}
 }
 
@@ -77,6 +79,7 @@ func (t *Topic) run(ctx context.Context) {
 	defer b.mu.Unlock()
 	close(t.looking)
 	t.stop()
+	t.makeRoom()
 	t.stop, t.looking, t.known, t.last = nil, nil, t.begun, time.Now()
 	if t.over {
 		return
