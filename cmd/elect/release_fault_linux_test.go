@@ -1,0 +1,113 @@
+package main
+
+import (
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/testenv"
+)
+
+// A succession of two: one leads by a link that can be spoiled, and the other waits.
+type pair struct {
+	*place
+	link          *testenv.Proxy
+	first, second *proc
+	child, guard  int // of the first
+}
+
+// lead starts both in a store.
+func lead(t *testing.T, url, ttl string) *pair {
+	t.Helper()
+	p := at(t, url)
+	server := strings.Split(url, "/")[2]
+	two := &pair{place: p, link: testenv.NewProxy(t, server)}
+	direct := p.store
+	p.store = strings.Replace(url, server, two.link.Addr(), 1)
+	two.first = p.run(stay, "--id", "first", "--ttl", ttl)
+	two.child, two.guard = p.pid("child"), guardOf(t, two.first)
+	p.store = direct
+	two.second = p.run(`echo $$ >"$1/second"; while :; do sleep 0.05; done`, "--id", "second", "--ttl", ttl)
+	eventually(t, "the second waits", func() bool { return strings.Contains(two.second.err.String(), "waiting") })
+	return two
+}
+
+// fading are stores with a TTL that passes in a test.
+func fading(t *testing.T) map[string]string {
+	t.Helper()
+	all := servers(t)
+	delete(all, "consul") // a session ends a TTL late, and what is left is like in the others
+	return all
+}
+
+// Nobody is left who could release the record, and what was asked for was never heard.
+func TestWhatIsLeftIsTheTTLIfWhoeverReleasesIsKilled(t *testing.T) {
+	const ttl = 4 * time.Second
+	for what, kill := range map[string]func(t *testing.T, p *pair){
+		"a guard": func(t *testing.T, p *pair) {
+			p.first.send(t, syscall.SIGKILL)
+			gone(t, p.child)
+			time.Sleep(ttl / 8) // it tries by now
+			require.NoError(t, syscall.Kill(p.guard, syscall.SIGKILL))
+		},
+		"an elect whose command has ended": func(t *testing.T, p *pair) {
+			p.first.send(t, syscall.SIGTERM)
+			gone(t, p.child)
+			time.Sleep(ttl / 8)
+			p.first.send(t, syscall.SIGKILL)
+		},
+	} {
+		for name, url := range fading(t) {
+			t.Run(what+", "+name, func(t *testing.T) {
+				t.Parallel() // mostly it waits
+				p := lead(t, url, ttl.String())
+				before, held := p.record()
+				require.True(t, held)
+				last := time.Now()
+				p.link.DropRequests()
+				kill(t, p)
+				gone(t, p.guard)
+				p.link.Heal()
+				now, held := p.record()
+				require.True(t, held, "what was never heard has had an effect")
+				require.True(t, now.Owns(before))
+				p.pid("second")
+				life, err := p.kv.Lifetime(ttl)
+				require.NoError(t, err)
+				require.Less(t, time.Since(last), life.Max+5*time.Second)
+				t.Log("the next command runs after", time.Since(last))
+			})
+		}
+	}
+}
+
+func TestAGuardGivesUpWhenTheTTLHasPassed(t *testing.T) {
+	for name, url := range fading(t) {
+		for what, harm := range map[string]func(*testenv.Proxy){
+			"refused": (*testenv.Proxy).Cut,
+			"silent":  (*testenv.Proxy).BlackHole,
+		} {
+			t.Run(name+" is "+what, func(t *testing.T) {
+				t.Parallel() // mostly it waits
+				const ttl = 3 * time.Second
+				p := lead(t, url, ttl.String())
+				harm(p.link)
+				killed := time.Now()
+				p.first.send(t, syscall.SIGKILL)
+				p.pid("second")
+				gone(t, p.guard)
+				require.Greater(t, time.Since(killed), ttl*9/10, "it tries for a TTL")
+				rec, held := p.record()
+				require.True(t, held)
+				p.link.Heal() // nothing comes late
+				time.Sleep(time.Second)
+				now, held := p.record()
+				require.True(t, held)
+				require.True(t, now.Owns(rec))
+			})
+		}
+	}
+}
