@@ -99,6 +99,11 @@ test/interop: ## fleets of old locks and candidates, on real servers (STRETCH=15
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
 	cd test/interop && GOWORK=off $(GO) test -v -count=1 -timeout=0 . -interop.stretch=$(or $(STRETCH),15s) -interop.seed=$(or $(SEED),0)
 
+.PHONY: test/rollout
+test/rollout: ## candidates of an older commit and of this one in one election, on real servers (OLD=d65a82f STORE=etcd)
+	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
+	$(GO) test -v -count=1 -timeout=1h ./test/faults -run='^TestCandidatesOfTwoReleases' -faults.full -faults.store=$(STORE) $(if $(OLD),-faults.old=$(OLD))
+
 .PHONY: test/deploy
 test/deploy: image ## the image, the unit, the manifests and the example of compose, on a docker engine
 	@$(GO) run ./test/compose images busybox:1.37.0 curlimages/curl:8.16.0 redis:8.2.1-alpine

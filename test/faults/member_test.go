@@ -34,7 +34,8 @@ type member struct {
 	ID       string
 	Listen   string // if that is another address
 	Founding bool
-	Fast     int // by so many thousandths its clock runs fast
+	Fast     int    // by so many thousandths its clock runs fast
+	Program  string // that is the member in this one's place, unless that is empty
 }
 
 // options are those of a client, or of what is to become a member.
@@ -57,6 +58,9 @@ func serve(text string) int {
 		fmt.Fprintln(os.Stderr, "what the member is told cannot be read:", err)
 		return 2
 	}
+	if m.Program != "" {
+		return m.become()
+	}
 	opts, err := m.options()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -75,6 +79,21 @@ func serve(text string) int {
 	signal.Notify(end, syscall.SIGTERM)
 	<-end
 	return 0
+}
+
+// become puts another program in the place of this one, with the same to do.
+func (m member) become() int {
+	program := m.Program
+	m.Program = ""
+	text, err := json.Marshal(m)
+	if err == nil {
+		err = os.Setenv(memberVariable, string(text))
+	}
+	if err == nil {
+		err = syscall.Exec(program, []string{program}, os.Environ())
+	}
+	fmt.Fprintln(os.Stderr, "the member's program cannot be run:", err)
+	return 2
 }
 
 // clock returns how a member reads its clocks.

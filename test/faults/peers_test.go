@@ -34,12 +34,19 @@ func upTo(longest time.Duration) terms {
 // The clock of each may run fast by some thousandths.
 func startPeers(t testing.TB, agreed terms, founding bool, fast ...int) *servers {
 	t.Helper()
+	return startPeersOf(t, make([]string, 3), agreed, founding, fast...)
+}
+
+// startPeersOf is startPeers with members that are these programs, or this one if the name
+// is empty.
+func startPeersOf(t testing.TB, programs []string, agreed terms, founding bool, fast ...int) *servers {
+	t.Helper()
 	path, err := os.Executable()
 	require.NoError(t, err)
 	agreed.Cert, agreed.Key, agreed.CA = testenv.NewAuthority(t).Files("127.0.0.1")
-	nodes := testenv.StartPrograms(t, 3, "member", path, func(addrs []string, i int) []string {
+	nodes := testenv.StartPrograms(t, len(programs), "member", path, func(addrs []string, i int) []string {
 		agreed.Members = addrs
-		m := member{terms: agreed, ID: addrs[i], Founding: founding}
+		m := member{terms: agreed, ID: addrs[i], Founding: founding, Program: programs[i]}
 		if i < len(fast) {
 			m.Fast = fast[i]
 		}

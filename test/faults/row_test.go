@@ -27,6 +27,7 @@ type row struct {
 	only func(c column) (why string)
 
 	candidates int                                   // 3 if zero
+	cast       []string                              // their names, if they are not the usual ones
 	times      int                                   // the TTL is so many times the store's shortest; 1 if zero
 	servers    func(t testing.TB, c column) *servers // starts servers of its own with other settings than the column's
 	part       func(p *part)                         // changes what each candidate is told

@@ -91,14 +91,22 @@ func play(t testing.TB, c column, r row, common func() *servers) {
 		}
 		s.report(j)
 	}()
-	n := r.candidates
-	if n == 0 {
-		n = 3
-	}
-	s.enter([]string{"anna", "ben", "cleo", "dora", "emil", "fay"}[:n]...)
+	s.enter(r.names()...)
 	r.play(s)
 	s.settle()
 	over = true
+}
+
+// names are those of the candidates.
+func (r row) names() []string {
+	n := r.candidates
+	switch {
+	case r.cast != nil:
+		return r.cast
+	case n == 0:
+		n = 3
+	}
+	return []string{"anna", "ben", "cleo", "dora", "emil", "fay"}[:n]
 }
 
 // report publishes a judgement, and prints and saves what was wrong.

@@ -6,9 +6,12 @@ import (
 	"strings"
 )
 
-// planned is how many faults the plan has, beside the soak; the rows of the fault
-// table have its numbers.
-const planned = 53
+// planned is the last number of a fault of the plan. The rows of the fault table have its
+// numbers, and the soak has one of them.
+const (
+	planned = 55
+	soak    = 54
+)
 
 // elsewhere says of faults of the plan why the table has no row for them.
 func elsewhere() map[int]string {
@@ -57,7 +60,7 @@ func (r *results) unplayed() (numbers []string, cells int) {
 		}
 	}
 	for number := 1; number <= planned; number++ {
-		if why, ok := elsewhere()[number]; known[number] {
+		if why, ok := elsewhere()[number]; known[number] || number == soak {
 			continue
 		} else if ok {
 			numbers = append(numbers, fmt.Sprintf("%d (%s)", number, why))
