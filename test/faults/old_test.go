@@ -59,7 +59,7 @@ func oldRelease(t testing.TB) string {
 	return path
 }
 
-var buildOld = sync.OnceValues(func() (string, error) { //nolint:gochecknoglobals // built once, by whoever comes first
+var buildOld = sync.OnceValues(func() (string, error) {
 	commit, err := inHistory("rev-parse", "--verify", "--quiet", *old+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("the commit %s, whose candidates are to stand beside this version's, is not in this repository: "+
