@@ -153,6 +153,40 @@ func TestObserveNotesEachRequestBeforeItIsSentAndEachAnswer(t *testing.T) {
 	}, noted)
 }
 
+func TestObserveOnlyNotesWhatIsAboutOneElection(t *testing.T) {
+	noted := []string{}
+	store := history.ObserveOnly(inTurn{memkv.New()}, "s", func(e history.Event) {
+		noted = append(noted, fmt.Sprint(e.Kind, " ", e.Op, " ", e.Call, " ", e.Safe))
+	})
+	ctx := t.Context()
+	held := []kv.Held{}
+	for _, name := range []string{"s", "s:heir", "t", "t:heir", "st"} {
+		rec, err := store.Create(ctx, name, kv.Record{Signature: "me", TTL: time.Minute})
+		require.NoError(t, err)
+		_, err = store.Get(ctx, name)
+		require.NoError(t, err)
+		held = append(held, kv.Held{Name: name, Record: rec})
+	}
+	told := 0
+	store.(kv.Batch).RefreshAll(ctx, held, func(int, kv.Record, error) { told++ })
+	require.Equal(t, len(held), told)
+	require.Equal(t, []string{
+		"sent create 1 ", "answered create 1 ", "sent get 2 ", "answered get 2 ", "seen  0 ",
+		"sent create 3 heir", "answered create 3 heir", "sent get 4 heir", "answered get 4 heir", "seen  0 heir",
+		"sent refresh 5 ", "sent refresh 6 heir", "answered refresh 5 ", "answered refresh 6 heir",
+	}, noted)
+}
+
+// inTurn refreshes many records one by one.
+type inTurn struct{ kv.Store }
+
+func (s inTurn) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	for i, r := range records {
+		rec, err := s.Refresh(ctx, r.Name, r.Record)
+		tell(i, rec, err)
+	}
+}
+
 func TestObserveNotesWhichSafeARequestIsAboutAndWhoIsHandedIt(t *testing.T) {
 	noted := []string{}
 	store := history.Observe(memkv.New(), func(e history.Event) {

@@ -20,8 +20,12 @@ import (
 //
 // The view has lines if store has, hands over and vacates in one step ([kv.HandOver],
 // [kv.Vacate]) if store does, and refreshes many records at once ([kv.Batch]) if store does.
-func Observe(store kv.Store, note func(Event)) kv.Queue {
-	o := &observed{store: store, note: note}
+func Observe(store kv.Store, note func(Event)) kv.Queue { return ObserveOnly(store, "", note) }
+
+// ObserveOnly is Observe that notes what is about the safes of one election. Others may use
+// the view too, so that their records are refreshed together.
+func ObserveOnly(store kv.Store, election string, note func(Event)) kv.Queue {
+	o := &observed{store: store, election: election, note: note}
 	if all, ok := store.(kv.Batch); ok {
 		return batch{o, all}
 	}
@@ -37,9 +41,10 @@ var (
 )
 
 type observed struct {
-	store kv.Store
-	note  func(Event)
-	calls atomic.Uint64
+	store    kv.Store
+	election string // nothing is noted of others, unless this is empty
+	note     func(Event)
+	calls    atomic.Uint64
 }
 
 // The operations of a store, in Event.Op.
@@ -56,10 +61,15 @@ const (
 )
 
 type call struct {
-	o      *observed
+	o      *observed // nil: nothing is noted of it
 	safe   string
 	op     string
 	number uint64
+}
+
+// notes reports whether a name is of the election that is observed.
+func (o *observed) notes(name string) bool {
+	return o.election == "" || name == o.election || strings.HasPrefix(name, o.election+":")
 }
 
 // SafeOf returns which of an election's safes a name is of, as Event.Safe has it.
@@ -75,6 +85,9 @@ func SafeOf(name string) string {
 // send notes a request, and gives its number to the store below. Next is the
 // signature that it puts in the place of rec's, if any.
 func (o *observed) send(ctx context.Context, name, op string, rec kv.Record, next string) (context.Context, call) {
+	if !o.notes(name) {
+		return ctx, call{}
+	}
 	c := call{o, SafeOf(name), op, o.calls.Add(1)}
 	o.note(Event{Kind: Sent, Safe: c.safe, Op: op, Call: c.number, Signature: rec.Signature, Token: rec.Token, Next: next})
 	return context.WithValue(ctx, callKey{}, c.number), c
@@ -90,6 +103,9 @@ func CallOf(ctx context.Context) uint64 {
 }
 
 func (c call) answer(rec kv.Record, err error) {
+	if c.o == nil {
+		return
+	}
 	c.o.note(Event{Kind: Answered, Safe: c.safe, Op: c.op, Call: c.number, Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL, Lease: rec.Lease, Result: ResultOf(err)})
 }
 
@@ -228,7 +244,7 @@ func (o *observed) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 }
 
 func (o *observed) see(name string, rec kv.Record, err error) {
-	if err == nil {
+	if err == nil && o.notes(name) {
 		o.note(Event{Kind: Seen, Safe: SafeOf(name), Signature: rec.Signature, Token: rec.Token, TTL: rec.TTL, Lease: rec.Lease})
 	}
 }

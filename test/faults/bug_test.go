@@ -35,6 +35,9 @@ const (
 	// A record that is still there counts as refreshed, though the keep-alive of its lease
 	// had no answer. The candidate's keeper has this one.
 	bugTxnAlone = "trust from the Txn alone"
+	// A create whose answer was lost leaves its lease open, with what comes late: the candidate's
+	// keeper says that etcd has refused it.
+	bugOpenLease = "lost create that leaves its lease open"
 	// Each refresh is made twice.
 	bugUnasked = "request that the core has not asked for"
 	// A release counts as done, and the store is never asked.
@@ -56,7 +59,7 @@ func plant(bug string, store kv.Store) (kv.Store, error) {
 		return deafWatch{store}, nil
 	case bugSharedProof:
 		return sharedProof{store, store.(kv.Batch), &sync.Map{}}, nil
-	case bugTxnAlone:
+	case bugTxnAlone, bugOpenLease:
 		return store, nil
 	case bugUnasked:
 		return unasked{store}, nil

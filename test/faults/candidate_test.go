@@ -56,20 +56,31 @@ func (c *candidate) run(ctx context.Context) error {
 	c.fence = pen
 	// What the engine sees, it is made to answer for: the faults are between the
 	// record of its requests and the store. A planted bug is the engine's.
-	store := kv.Store(confessor{history.Observe(c.freezer, c.note), c})
+	store := kv.Store(confessor{history.ObserveOnly(c.freezer, c.Name, c.note), c})
 	if c.Bug != "" {
 		if store, err = plant(c.Bug, store); err != nil {
 			return err
 		}
+	}
+	if c.who == c.Who[0] {
+		if err := c.near.begin(ctx, c.process, store); err != nil {
+			return err
+		}
+		defer c.near.all.Wait()
+		ctx = c.stand
 	}
 	candidate, err := election.New(store, c.Name, &election.Options{ID: c.who, TTL: c.TTL, NoHeir: c.NoHeir, Logger: c.log})
 	if err != nil {
 		return err
 	}
 	c.note(history.Event{Kind: history.Ready})
-	ctx = machine.WithTracer(ctx, trace.Tracer(c.note))
+	campaign := machine.WithTracer(ctx, trace.Tracer(c.note))
 	for err == nil {
-		err = candidate.Run(ctx, c.lead)
+		err = candidate.Run(campaign, c.lead)
+	}
+	if errors.Is(err, errQuit) {
+		c.note(history.Event{Kind: gaveUp})
+		return nil
 	}
 	if !errors.Is(err, errClosed) {
 		return err

@@ -105,7 +105,7 @@ func (p part) etcd() (*clientv3.Client, error) {
 	}
 	options := []grpc.DialOption{}
 	if p.keeper != nil {
-		options = append(options, grpc.WithChainStreamInterceptor(p.keeper.stream))
+		options = append(options, grpc.WithChainStreamInterceptor(p.keeper.stream), grpc.WithChainUnaryInterceptor(p.keeper.unary))
 	}
 	return clientv3.New(clientv3.Config{
 		Endpoints: endpoints, DialOptions: options,

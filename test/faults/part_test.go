@@ -47,6 +47,7 @@ type part struct {
 	NoHeir                bool          // nobody is heir: see election.Options
 	Quiet                 bool          // it proclaims nothing, so that nothing but its refreshes tells it of a loss
 	crowd                 int           // for the stage: so many candidates in each process; zero: one
+	Neighbours            int           // how many other elections its process leads, for the first candidate
 	Turn                  time.Duration // the work is over after so long, and the candidate stands again; zero: never
 	keeper                *keeper       // of the process: where keep-alives get lost, on etcd
 }
@@ -59,7 +60,7 @@ func act(text string) int {
 		fmt.Fprintln(os.Stderr, "the part cannot be read:", err)
 		return 2
 	}
-	p.keeper = &keeper{}
+	p.keeper = &keeper{name: p.Name, denies: p.Bug == bugOpenLease}
 	if p.Bug == bugTxnAlone {
 		p.keeper.lies = p.TTL
 	}
@@ -80,6 +81,7 @@ func act(text string) int {
 		close:   cancel,
 		orders:  make(chan string, 1),
 	}
+	process.stand, process.quit = context.WithCancelCause(ctx)
 	go process.listen(os.Stdin)
 	errs := make([]error, len(p.Who))
 	var all sync.WaitGroup
@@ -104,8 +106,11 @@ func act(text string) int {
 // onOrder is how a process exits that was told to.
 const onOrder = 7
 
-// errClosed is why a candidate leaves that was told to.
-var errClosed = errors.New("told to close")
+// These are why a candidate leaves that was told to, with its process and without it.
+var (
+	errClosed = errors.New("told to close")
+	errQuit   = errors.New("told to quit")
+)
 
 // A process is the one in which a candidate runs, as it sees itself.
 type process struct {
@@ -116,6 +121,9 @@ type process struct {
 	close   context.CancelCauseFunc
 	orders  chan string // for whoever leads: resign, panic
 	frozen  atomic.Bool // the next step of work stops before it writes
+	near    neighbours
+	stand   context.Context // in which the first candidate stands, until it is told to quit
+	quit    context.CancelCauseFunc
 
 	mu  sync.Mutex
 	out *json.Encoder
@@ -166,8 +174,12 @@ func (p *process) listen(in io.Reader) {
 //	exit                       the process ends without a goodbye
 //	fault OP KIND [N]          of package kvfault: droprequest, dropreply, hang, fail, withhold; the next N calls
 //	delay OP request|reply D   of package kvfault
+//	quit                       the campaign of the first candidate ends, and the process goes on
 //	unkeep                     keep-alives of leases are lost, on etcd
+//	uncreate                   creates of the leader's record are lost, on etcd
+//	arrive                     the first of these is carried out, and no more are lost
 //	heal                       takes these back
+//	count                      tells of its neighbours; see counted
 //	freeze OP before|after     the process stops itself at its next call of OP, or when the answer is there
 //	freeze work                the process stops itself after the next look at its term, before the write that follows
 func (p *process) obey(words []string) error {
@@ -184,11 +196,19 @@ func (p *process) obey(words []string) error {
 		case p.orders <- words[0]:
 		default: // nobody has taken the one before
 		}
+	case "quit":
+		p.quit(errQuit)
 	case "unkeep":
 		p.keeper.loses.Store(true)
+	case "uncreate":
+		p.keeper.loseCreates()
+	case "arrive":
+		return p.keeper.arrive()
 	case "heal":
 		p.faults.Heal()
 		p.keeper.loses.Store(false)
+	case "count":
+		p.count()
 	case "fault", "delay":
 		return p.spoil(words)
 	case "freeze":

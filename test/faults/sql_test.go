@@ -27,6 +27,14 @@ func (s *stage) inTable() bool { return inTable(s.col.kind) }
 // sql returns a pool of connections. How long a connection may take to come is
 // bounded, as the adapter's documentation advises.
 func (p part) sql() (*sql.DB, sqlkv.Dialect, error) {
+	db, dialect, err := p.openDB()
+	if err == nil && p.Neighbours > 0 {
+		db.SetMaxOpenConns(10)
+	}
+	return db, dialect, err
+}
+
+func (p part) openDB() (*sql.DB, sqlkv.Dialect, error) {
 	switch p.Store {
 	case kindSQLite:
 		db, err := sql.Open("sqlite", "file:"+p.Addrs[0]+"?_pragma=journal_mode(WAL)&_pragma=busy_timeout(250)")

@@ -37,6 +37,7 @@ func rows() []row {
 	all = append(all, partitionRows()...)
 	all = append(all, limitRows()...)
 	all = append(all, peerRows()...)
+	all = append(all, neighbourRows()...)
 	return all
 }
 

@@ -9,7 +9,7 @@ import (
 // planned is the last number of a fault of the plan. The rows of the fault table have its
 // numbers, and the soak has one of them.
 const (
-	planned = 55
+	planned = 56
 	soak    = 54
 )
 
