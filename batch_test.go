@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -80,7 +81,9 @@ func (s *registry) count() (batches, records, single int) {
 }
 
 // lead has so many elections led, all of them elected at one instant.
-func (s *registry) lead(t *testing.T, elections int) []*election.Term {
+func (s *registry) lead(t *testing.T, elections int) []*election.Term { return leadAll(t, s, elections) }
+
+func leadAll(t *testing.T, s kv.Store, elections int) []*election.Term {
 	t.Helper()
 	terms := make([]*election.Term, elections)
 	for i := range terms {
@@ -263,4 +266,56 @@ func TestAShortTermDoesNotHurryALongOne(t *testing.T) {
 		s.mu.Unlock()
 		resignAll(t, terms)
 	})
+}
+
+// Each refresh that has failed with others goes alone, and a store that fails all of them has to
+// bear only few at once. The rest go together again.
+func TestAStoreThatFailsThousandsIsAskedForFewAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &narrow{registry: newRegistry()}
+		terms := s.lead(t, 1000)
+		var down atomic.Bool
+		fails := func() error {
+			time.Sleep(ttl / 100)
+			if down.Load() {
+				return errors.New("connection refused")
+			}
+			return nil
+		}
+		honest := s.refresh
+		s.refresh = func(ctx context.Context, r kv.Held) (kv.Record, error) {
+			if err := fails(); err != nil {
+				return kv.Record{}, err
+			}
+			return honest(ctx, r)
+		}
+		s.fails = fails
+		down.Store(true)
+		time.Sleep(ttl / 2)
+		down.Store(false)
+		time.Sleep(ttl)
+		for _, term := range terms {
+			require.NoError(t, term.Err())
+		}
+		require.EqualValues(t, 32, s.most.Load())
+		resignAll(t, terms)
+	})
+}
+
+// A narrow registry counts the refreshes that go alone at one time.
+type narrow struct {
+	*registry
+	fails     func() error
+	now, most atomic.Int32
+}
+
+func (s *narrow) lead(t *testing.T, elections int) []*election.Term { return leadAll(t, s, elections) }
+
+func (s *narrow) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s.most.Store(max(s.most.Load(), s.now.Add(1)))
+	defer s.now.Add(-1)
+	if err := s.fails(); err != nil {
+		return kv.Record{}, err
+	}
+	return s.registry.Refresh(ctx, name, rec)
 }

@@ -14,11 +14,17 @@ import (
 
 // send makes a request, which is answered once. Now is a moment before it leaves.
 func (c *campaign) send(k machine.Key, r *machine.Request, now machine.Instant) {
-	if r.Shared && c.batch != nil {
-		c.sendTogether(k, r, now)
+	if c.batch == nil || r.Op != machine.Refresh || c.lock(k).Phase != machine.Owner {
+		c.sendAlone(k, *r, now, func() {})
 		return
 	}
-	c.sendAlone(k, *r, now)
+	if !r.Shared {
+		if leave, ok := gather.Alone(c.batch); ok {
+			c.sendAlone(k, *r, now, leave)
+			return
+		}
+	}
+	c.sendTogether(k, r, now)
 }
 
 // sendTogether makes a refresh together with those of others.
@@ -35,14 +41,15 @@ func (c *campaign) sendTogether(k machine.Key, r *machine.Request, now machine.I
 	})}
 }
 
-// sendAlone makes a request of its own.
-func (c *campaign) sendAlone(k machine.Key, r machine.Request, now machine.Instant) {
+// sendAlone makes a request of its own, and calls leave when that has been answered.
+func (c *campaign) sendAlone(k machine.Key, r machine.Request, now machine.Instant, leave func()) {
 	a := machine.Answer{ID: r.ID, Key: k, Sent: now}
 	ctx, cancel := context.WithCancel(c.ctx())
 	c.calls[k] = call{r.ID, cancel}
 	c.start(func() {
 		defer cancel()
 		err := c.carry(ctx, r, &a)
+		leave()
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.answer(r.Op, &a, err)
