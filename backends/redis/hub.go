@@ -2,6 +2,7 @@ package rediskv
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -21,9 +22,10 @@ type hub struct {
 	client redis.UniversalClient
 	events string // the prefix of the channels of keyspace events
 
-	mu   sync.Mutex
-	ears map[string]map[*sight]struct{} // by key
-	now  *listening                     // nil while nobody watches
+	mu    sync.Mutex
+	ears  map[string][]*sight // by key
+	fresh map[string]struct{} // the keys that came or went since the subscriptions were last tuned
+	now   *listening          // nil while nobody watches
 }
 
 func newHub(client redis.UniversalClient) *hub {
@@ -34,7 +36,8 @@ func newHub(client redis.UniversalClient) *hub {
 	return &hub{
 		client: client,
 		events: fmt.Sprintf("__keyspace@%d__:", db),
-		ears:   make(map[string]map[*sight]struct{}),
+		ears:   make(map[string][]*sight),
+		fresh:  make(map[string]struct{}),
 	}
 }
 
@@ -47,10 +50,9 @@ func (h *hub) join(key string, v *sight) (leave func()) {
 		h.now = h.listen()
 	}
 	if h.ears[key] == nil {
-		h.ears[key] = make(map[*sight]struct{})
-		nudge(h.now.changed)
+		h.change(key, h.now)
 	}
-	h.ears[key][v] = struct{}{}
+	h.ears[key] = append(h.ears[key], v)
 	return func() { h.leave(key, v) }
 }
 
@@ -59,10 +61,10 @@ func (h *hub) join(key string, v *sight) (leave func()) {
 func (h *hub) leave(key string, v *sight) {
 	h.mu.Lock()
 	now := h.now
-	delete(h.ears[key], v)
+	h.ears[key] = slices.DeleteFunc(h.ears[key], func(one *sight) bool { return one == v })
 	if len(h.ears[key]) == 0 {
 		delete(h.ears, key)
-		nudge(now.changed)
+		h.change(key, now)
 	}
 	last := len(h.ears) == 0
 	if last {
@@ -81,10 +83,11 @@ func (h *hub) leave(key string, v *sight) {
 	}
 }
 
-// nudge gives the channel a value unless it has one.
-func nudge(c chan struct{}) {
+// change notes that a key has come or gone.
+func (h *hub) change(key string, now *listening) {
+	h.fresh[key] = struct{}{}
 	select {
-	case c <- struct{}{}:
+	case now.changed <- struct{}{}:
 	default:
 	}
 }
@@ -98,7 +101,7 @@ func (h *hub) hand(channel, message string) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for v := range h.ears[key] {
+	for _, v := range h.ears[key] {
 		v.hear(message)
 	}
 }

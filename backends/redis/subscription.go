@@ -2,6 +2,7 @@ package rediskv
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,9 @@ const (
 	// The pause before another connection is tried grows from one to the other.
 	minReconnect = 100 * time.Millisecond
 	maxReconnect = 10 * time.Second
+
+	// manyChannels is how many one command subscribes to.
+	manyChannels = 256
 )
 
 // listening is one stretch of time with somebody to hand hints to.
@@ -106,9 +110,14 @@ func (h *hub) tune(ctx context.Context, sub *redis.PubSub, changed <-chan struct
 	}
 	ping := time.NewTicker(pingEvery)
 	defer ping.Stop()
-	tuned := make(map[string]bool)
+	var tuned map[string]struct{}
 	for {
-		add, drop := h.retune(tuned)
+		var add, drop []string
+		if tuned == nil {
+			tuned, add = h.all()
+		} else {
+			add, drop = h.changes(tuned)
+		}
 		for _, prefix := range prefixes { // each by itself: one may be refused
 			if each(ctx, add, prefix, sub.Subscribe) != nil || each(ctx, drop, prefix, sub.Unsubscribe) != nil {
 				return
@@ -126,33 +135,50 @@ func (h *hub) tune(ctx context.Context, sub *redis.PubSub, changed <-chan struct
 	}
 }
 
-// retune makes tuned the set of keys that are watched, and returns what changed.
-func (h *hub) retune(tuned map[string]bool) (add, drop []string) {
+// all returns the keys that are watched.
+func (h *hub) all() (tuned map[string]struct{}, keys []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	clear(h.fresh)
+	tuned = make(map[string]struct{}, len(h.ears))
 	for key := range h.ears {
-		if !tuned[key] {
-			tuned[key] = true
-			add = append(add, key)
-		}
+		tuned[key] = struct{}{}
+		keys = append(keys, key)
 	}
-	for key := range tuned {
-		if h.ears[key] == nil {
+	return tuned, keys
+}
+
+// changes makes tuned, which was that earlier, the set of keys that are watched, and returns what
+// has changed.
+func (h *hub) changes(tuned map[string]struct{}) (add, drop []string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for key := range h.fresh {
+		_, was := tuned[key]
+		switch is := h.ears[key] != nil; {
+		case is && !was:
+			tuned[key] = struct{}{}
+			add = append(add, key)
+		case was && !is:
 			delete(tuned, key)
 			drop = append(drop, key)
 		}
 	}
+	clear(h.fresh)
 	return add, drop
 }
 
-// each sends one command for the channels of all the keys, if there are any.
+// each sends commands for the channels of all the keys, if there are any. A server carries a command
+// out at one go, so none has many.
 func each(ctx context.Context, keys []string, prefix string, send func(context.Context, ...string) error) error {
-	if len(keys) == 0 {
-		return nil
+	for some := range slices.Chunk(keys, manyChannels) {
+		channels := make([]string, len(some))
+		for i, key := range some {
+			channels[i] = prefix + key
+		}
+		if err := send(ctx, channels...); err != nil {
+			return err
+		}
 	}
-	channels := make([]string, len(keys))
-	for i, key := range keys {
-		channels[i] = prefix + key
-	}
-	return send(ctx, channels...)
+	return nil
 }
