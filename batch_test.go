@@ -204,7 +204,7 @@ func TestTrustIsCountedFromBeforeARefreshJoinsABatch(t *testing.T) {
 		term := s.lead(t, 1)[0]
 		const due = ttl * 9 / 10 / 3
 		time.Sleep(due + ttl/5 + ttl/50)
-		require.Equal(t, due+ttl/100+ttl*9/10, term.Until().Sub(begun))
+		require.Equal(t, due+ttl/100*3/4+ttl*9/10, term.Until().Sub(begun))
 		resignAll(t, []*election.Term{term})
 	})
 }

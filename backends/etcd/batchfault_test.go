@@ -30,6 +30,8 @@ type wire struct {
 	// answered is called for each answer of a stream, and may change it. The answer is
 	// lost if it returns false, and the stream fails with the error that it returns.
 	answered func(ctx context.Context, stream int, resp *pb.LeaseKeepAliveResponse) (bool, error)
+	// opening is called before each stream of keep-alives, which fails if it returns an error.
+	opening func() error
 	// sent is called for each Txn before it is sent, and the Txn fails if it returns an error.
 	sent func(req *pb.TxnRequest) error
 	// granting is called before each LeaseGrant, which fails if it returns an error.
@@ -85,8 +87,14 @@ func (w *wire) unary(ctx context.Context, method string, req, reply any, cc *grp
 }
 
 func (w *wire) stream(ctx context.Context, desc *grpc.StreamDesc, cc *grpc.ClientConn, method string, streamer grpc.Streamer, opts ...grpc.CallOption) (grpc.ClientStream, error) {
+	renews := strings.HasSuffix(method, "/LeaseKeepAlive")
+	if renews && w.opening != nil {
+		if err := w.opening(); err != nil {
+			return nil, err
+		}
+	}
 	s, err := streamer(ctx, desc, cc, method, opts...)
-	if err != nil || !strings.HasSuffix(method, "/LeaseKeepAlive") {
+	if err != nil || !renews {
 		return s, err
 	}
 	w.mu.Lock()

@@ -100,8 +100,9 @@ func (b *batch) keepAliveAll(ctx context.Context, leases []clientv3.LeaseID) (ma
 	ctx, stop := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	defer stop()
 	stream, err := pb.NewLeaseClient(b.client.ActiveConnection()).LeaseKeepAlive(ctx, grpc.WaitForReady(true))
+	granted := make(map[clientv3.LeaseID]time.Duration, len(leases))
 	if err != nil {
-		return nil, clientv3.ContextError(ctx, err)
+		return granted, clientv3.ContextError(ctx, err)
 	}
 	for _, id := range leases {
 		// A share is small enough to be sent before any of it is read, so this waits for
@@ -111,7 +112,6 @@ func (b *batch) keepAliveAll(ctx context.Context, leases []clientv3.LeaseID) (ma
 		}
 	}
 	_ = stream.CloseSend() // likewise
-	granted := make(map[clientv3.LeaseID]time.Duration, len(leases))
 	for range leases {
 		resp, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
@@ -54,4 +56,16 @@ func TestWhatBecomesOfACommonKeepAliveIsToldOfEachRecordThatHasTheLease(t *testi
 		require.ErrorIs(t, told.Err, lost)
 	}
 	require.Empty(t, w.txns)
+}
+
+func TestABatchThatCanKeepNoLeaseAliveTellsSoOfEachRecord(t *testing.T) {
+	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	records := append(mayShare(heldMany(t, sharer{store}, 200)), heldMany(t, store, 200)...)
+	lost := status.Error(codes.Unavailable, "there is no connection")
+	w.opening = func() error { return lost }
+	for _, told := range kvtest.RefreshAll(t, within(t, patience), store, records) {
+		require.ErrorContains(t, told.Err, "there is no connection")
+	}
+	w.opening = nil
+	requireRefreshed(t, records, kvtest.RefreshAll(t, within(t, patience), store, records))
 }

@@ -9,8 +9,8 @@ import (
 )
 
 // An Alarm calls an election when its next refresh is due, together with others: alarms of one
-// store whose times lie within one window ring one after the other, on one goroutine, when the
-// window ends. The round that their refreshes open begins then, and waits for nobody else.
+// store whose times lie within one window ring one after the other, on one goroutine, at the
+// end of it. The round that their refreshes open begins then, and waits for nobody else.
 //
 // The zero Alarm is not set. One that is stopped, or set again, while it rings may ring once more.
 type Alarm struct {
@@ -47,8 +47,9 @@ func (a *Alarm) Set(store kv.Batch, window, after time.Duration) {
 	a.leave()
 	at, _ := slices.BinarySearchFunc(bells[c], due, func(b *bell, due time.Time) int { return b.end.Compare(due) })
 	if at == len(bells[c]) || bells[c][at].end.After(latest) {
-		b := &bell{class: c, end: latest}
-		b.timer = time.AfterFunc(after+window, b.ring)
+		// Those that come later and are due a little sooner have room for it, too.
+		b := &bell{class: c, end: due.Add(window * 3 / 4)}
+		b.timer = time.AfterFunc(after+window*3/4, b.ring)
 		bells[c] = slices.Insert(bells[c], at, b)
 	}
 	a.bell = bells[c][at]

@@ -40,22 +40,27 @@ func (r *rings) by(at time.Duration) map[string][]time.Duration {
 
 type times = map[string][]time.Duration
 
-func TestAlarmsOfOneWindowRingTogetherWhenItEnds(t *testing.T) {
+// soon is how long after the time of its first alarm a bell rings.
+const soon = window * 3 / 4
+
+func TestAlarmsOfOneWindowRingTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, r := &clerk{}, newRings()
 		r.alarm("first").Set(c, window, time.Second)
-		r.alarm("within").Set(c, window, time.Second+window)
-		r.alarm("before").Set(c, window, time.Second-1)
-		r.alarm("after").Set(c, window, time.Second+window+1)
+		r.alarm("later").Set(c, window, time.Second+soon)
+		r.alarm("sooner").Set(c, window, time.Second+soon-window)
+		r.alarm("too soon").Set(c, window, time.Second+soon-window-1)
+		r.alarm("too late").Set(c, window, time.Second+soon+1)
 		r.alarm("another store's").Set(&clerk{}, window, time.Second+1)
 		r.alarm("another window's").Set(c, 2*window, time.Second+2)
 		require.Equal(t, times{
-			"before":           {time.Second - 1 + window},
-			"first":            {time.Second + window},
-			"within":           {time.Second + window},
-			"after":            {time.Second + 2*window + 1},
-			"another store's":  {time.Second + 1 + window},
-			"another window's": {time.Second + 2 + 2*window},
+			"first":            {time.Second + soon},
+			"later":            {time.Second + soon},
+			"sooner":           {time.Second + soon},
+			"too soon":         {time.Second + soon - window - 1 + soon},
+			"too late":         {time.Second + soon + 1 + soon},
+			"another store's":  {time.Second + 1 + soon},
+			"another window's": {time.Second + 2 + 2*soon},
 		}, r.by(time.Minute))
 	})
 }
@@ -73,12 +78,12 @@ func TestAnAlarmRingsWhenItWasSetToLast(t *testing.T) {
 		sooner.Set(c, window, time.Second/2)
 		same.Set(c, window, time.Second+window/2)
 		require.Equal(t, times{
-			"sooner": {time.Second/2 + window},
-			"same":   {time.Second + window},
-			"later":  {2*time.Second + window},
+			"sooner": {time.Second/2 + soon},
+			"same":   {time.Second + soon},
+			"later":  {2*time.Second + soon},
 		}, r.by(time.Minute))
 		same.Set(c, window, time.Second)
-		require.Equal(t, []time.Duration{time.Second + window, time.Minute + time.Second + window}, r.by(2 * time.Minute)["same"])
+		require.Equal(t, []time.Duration{time.Second + soon, time.Minute + time.Second + soon}, r.by(2 * time.Minute)["same"])
 	})
 }
 
@@ -93,7 +98,7 @@ func TestTheRefreshesOfABellLeaveAtOnce(t *testing.T) {
 		for range 2 {
 			v := (<-pleas).once(t)
 			require.NoError(t, v.Err)
-			require.Equal(t, time.Second+window, v.at.Sub(begun))
+			require.Equal(t, time.Second+soon, v.at.Sub(begun))
 		}
 		require.Len(t, c.calls(), 1)
 		require.ElementsMatch(t, []string{"a", "b"}, c.calls()[0])
@@ -107,7 +112,7 @@ func TestABellThatIsNotAnsweredDelaysNoLaterOne(t *testing.T) {
 		hangs := &gather.Alarm{Ring: func() { pleas <- ask(c, "a") }}
 		hangs.Set(c, window, time.Second)
 		r.alarm("later").Set(c, window, time.Second+patience/2)
-		require.Equal(t, times{"later": {time.Second + patience/2 + window}}, r.by(time.Minute))
+		require.Equal(t, times{"later": {time.Second + patience/2 + soon}}, r.by(time.Minute))
 		require.Error(t, (<-pleas).once(t).Err)
 	})
 }
