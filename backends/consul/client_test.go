@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -48,12 +49,48 @@ type wire struct {
 
 	mu     sync.Mutex
 	before func(*http.Request) // runs before the next transaction that writes is sent
+	paths  map[string]int      // requests of each path
+	deny   func(*http.Request) error
+}
+
+// refuse has requests fail for which deny returns an error.
+func (w *wire) refuse(deny func(*http.Request) error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deny = deny
+}
+
+// take returns how many requests there were since it was last called, by the beginning of their path.
+func (w *wire) take() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := w.paths
+	w.paths = nil
+	return all
+}
+
+// note counts a request, and returns why it is to fail.
+func (w *wire) note(req *http.Request) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paths == nil {
+		w.paths = make(map[string]int)
+	}
+	path, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/v1/"), "/consulkv-")
+	w.paths[strings.TrimRight(path, "0123456789abcdef-")]++
+	if w.deny != nil {
+		return w.deny(req)
+	}
+	return nil
 }
 
 func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.count.Add(1)
 	if w.total != nil {
 		w.total.Add(1)
+	}
+	if err := w.note(req); err != nil {
+		return nil, err
 	}
 	transaction := req.URL.Path == "/v1/txn"
 	reads := req.Method == http.MethodGet || transaction && onlyReads(req)
@@ -83,7 +120,9 @@ func onlyReads(req *http.Request) bool {
 	if err := json.NewDecoder(body).Decode(&ops); err != nil {
 		return false
 	}
-	return !slices.ContainsFunc(ops, func(op *api.TxnOp) bool { return op.KV.Verb != api.KVGetOrEmpty })
+	return !slices.ContainsFunc(ops, func(op *api.TxnOp) bool {
+		return !slices.Contains([]api.KVOp{api.KVGetOrEmpty, api.KVCheckIndex, api.KVCheckNotExists, api.KVCheckSession}, op.KV.Verb)
+	})
 }
 
 // beforeTxn makes f run once, right before the next transaction that writes is

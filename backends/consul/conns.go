@@ -50,11 +50,15 @@ const (
 	// refusals is how often a request is refused before it fails.
 	refusals = 8
 
-	// pollEvery is how often a key without a blocking query is read, give or take
-	// a quarter. All of a client together read once each pollSpace at most,
-	// about a fiftieth of what an agent on two cores can answer, but for a burst
-	// when many begin at once; after a refusal once each pollSpaceCalm.
-	pollEvery     = time.Second
+	// pollEvery is how often a key without a blocking query is looked at, give or take
+	// a quarter; less often if there are so many that it takes longer to look at all of them.
+	pollEvery = time.Second
+	// checkSpace is how long it is at least from one Txn to the next that looks at keys
+	// of watches.
+	checkSpace = 250 * time.Millisecond
+	// pollSpace is the same for reads of one key, which is new to a watch or has changed: about
+	// a fiftieth of what an agent on two cores can answer, but for a burst when many begin at
+	// once. After a refusal it is pollSpaceCalm.
 	pollSpace     = 20 * time.Millisecond
 	pollSpaceCalm = 250 * time.Millisecond
 	pollBurst     = 256
@@ -63,12 +67,15 @@ const (
 // connections shares out what one client has under way.
 type connections struct {
 	requests, polls *gate.Gate
+	turn            *gate.Gate // of checks
 
 	mu      sync.Mutex
 	refused time.Time              // the agent had no room for a request when
 	long    map[*longPoll]struct{} // the blocking queries under way
 	views   map[subject]*view      // that are watched
 	reads   pace                   // of the short polls
+	checks  pace                   // of the Txns that look at many keys
+	open    [lookKinds]*check      // the next ones of these, if keys wait for them
 }
 
 // perClient has the connections of each client that is still in use: of type
@@ -79,6 +86,7 @@ var perClient sync.Map //nolint:gochecknoglobals // the bound is that of a clien
 func connectionsOf(client *api.Client) *connections {
 	c := &connections{long: make(map[*longPoll]struct{}), views: make(map[subject]*view)}
 	c.requests, c.polls = gate.New(c.room), gate.Fixed(shortPolls)
+	c.turn = gate.Yielding(1, checkSpace+long)
 	if client == nil {
 		return c
 	}
@@ -129,13 +137,18 @@ func (c *connections) requestOnce(ctx context.Context, do func(context.Context) 
 
 // poll makes one short request of a watch, when it is its turn.
 func (c *connections) poll(ctx context.Context, do func(context.Context) error) error {
+	return c.pollAfter(ctx, c.untilRead, do)
+}
+
+// pollAfter makes one short request of watches, when there is room and it has waited.
+func (c *connections) pollAfter(ctx context.Context, wait func(now time.Time) time.Duration, do func(context.Context) error) error {
 	leave, err := c.polls.Enter(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	for {
-		if err := sleep(ctx, c.untilRead(time.Now())); err != nil {
+		if err := sleep(ctx, wait(time.Now())); err != nil {
 			return err
 		}
 		if err := do(ctx); !cutOff(ctx, err) {
@@ -151,7 +164,7 @@ func cutOff(ctx context.Context, err error) bool {
 	return errors.Is(err, errNeeded) && ctx.Err() == nil
 }
 
-// untilRead counts a short poll, and returns how long it has to wait.
+// untilRead counts a short poll of one key, and returns how long it has to wait.
 func (c *connections) untilRead(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,15 +179,35 @@ func (c *connections) untilRead(now time.Time) time.Duration {
 	return c.reads.turn(now, burst, space)
 }
 
+// busy reports whether a short poll of one key had to wait.
+func (c *connections) busy(now time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	reads := c.reads
+	return reads.turn(now, pollBurst, pollSpace) > 0
+}
+
+// untilCheck counts a check, and returns how long it has to wait.
+func (c *connections) untilCheck(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.checks.turn(now, 1, checkSpace)
+}
+
 // refusalPause returns how long a request that was refused waits.
 func refusalPause() time.Duration {
 	const pause = 50 * time.Millisecond
 	return pause/2 + rand.N(pause)
 }
 
-// pollPause returns how long it is from one short poll of a key to the next.
-func pollPause() time.Duration {
-	return pollEvery*3/4 + rand.N(pollEvery/2)
+// pause returns how long it is from one look at a key to the next, where it has no blocking
+// query.
+func (c *connections) pause() time.Duration {
+	c.mu.Lock()
+	keys := len(c.views)
+	c.mu.Unlock()
+	every := max(pollEvery, checkSpace*time.Duration(keys)/txnOps)
+	return every*3/4 + rand.N(every/2)
 }
 
 // A longPoll is the room that a blocking query takes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
@@ -13,6 +14,7 @@ func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Reco
 	if err := checkOwn(rec); err != nil {
 		return kv.Record{}, err
 	}
+	asked := time.Now()
 	now, err := s.find(ctx, key, rec)
 	if err != nil {
 		return kv.Record{}, err
@@ -25,6 +27,7 @@ func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Reco
 		return kv.Record{}, err
 	}
 	now.rec.TTL = renewed.ttl
+	s.confirm(key, now.version, asked)
 	return now.rec, nil
 }
 

@@ -6,8 +6,22 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/consul/api"
+)
+
+const (
+	// txnOps is how many operations a server takes in a Txn.
+	txnOps = 128
+
+	// refusalsOfTxn is how often a Txn that looks at many keys is made without those that were
+	// refused, before they are looked at by themselves.
+	refusalsOfTxn = 3
+
+	// long is how long a request may take before it holds up no other that is made for many
+	// keys.
+	long = 100 * time.Millisecond
 )
 
 // unchanged is the condition that the safe is still as it was read.
@@ -92,15 +106,16 @@ func (s *Store) apply(ctx context.Context, key string, ops []*api.KVTxnOp) (uint
 	return 0, fmt.Errorf("the server did not say what it wrote at %q: the client needs key:read", key)
 }
 
-func (s *Store) transact(ctx context.Context, ops []*api.KVTxnOp, query *api.QueryOptions) (api.KVPairs, error) {
-	var (
-		done   bool
-		answer *api.KVTxnResponse
-	)
+func (s *Store) transact(ctx context.Context, ops []*api.KVTxnOp, query *api.QueryOptions) (found api.KVPairs, _ error) {
 	err := s.conns.request(ctx, func(ctx context.Context) (err error) {
-		done, answer, _, err = s.client.KV().Txn(ops, query.WithContext(ctx))
+		found, err = transact(ctx, s.client, ops, query)
 		return err
 	})
+	return found, err
+}
+
+func transact(ctx context.Context, client *api.Client, ops []*api.KVTxnOp, query *api.QueryOptions) (api.KVPairs, error) {
+	done, answer, _, err := client.KV().Txn(ops, query.WithContext(ctx))
 	switch {
 	case err != nil:
 		return nil, err
@@ -138,4 +153,14 @@ func (r *refusal) lockDelay() bool {
 // onlyFirst reports whether it was the first operation alone that was refused.
 func (r *refusal) onlyFirst() bool {
 	return !slices.ContainsFunc(r.reasons, func(e *api.TxnError) bool { return e.OpIndex != 0 })
+}
+
+// ops returns which operations were refused. The others were not, or nobody has looked at them:
+// a server that denies the client one operation carries out none.
+func (r *refusal) ops() map[int]bool {
+	all := make(map[int]bool, len(r.reasons))
+	for _, e := range r.reasons {
+		all[e.OpIndex] = true
+	}
+	return all
 }

@@ -18,6 +18,9 @@ type view struct {
 	last  sight         // the one that ended last
 	news  chan struct{} // closed when there is another
 	pace  pace
+
+	confirmed   version   // what a refresh has found the key to have
+	confirmedAt time.Time // when that was asked
 }
 
 // A sight is what a look has shown.
@@ -35,8 +38,8 @@ type subject struct {
 }
 
 // join returns the view that watches of the subject share, and a reader of it for one
-// that has seen the key by itself, at the index.
-func (c *connections) join(of subject, index uint64) *reader {
+// that has seen the key by itself, at the index own. The view's first look is from another one on.
+func (c *connections) join(of subject, index, own uint64) *reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	v := c.views[of]
@@ -47,7 +50,27 @@ func (c *connections) join(of subject, index uint64) *reader {
 	v.watches++
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return &reader{view: v, own: index, before: v.begun}
+	return &reader{view: v, own: own, before: v.begun}
+}
+
+// confirm takes in that a key was found unchanged, by a request that was sent after an instant.
+func (c *connections) confirm(of subject, found version, at time.Time) {
+	c.mu.Lock()
+	v := c.views[of]
+	c.mu.Unlock()
+	if v == nil {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.confirmed, v.confirmedAt = found, at
+}
+
+// confirmedSince reports whether a key was found to have the version since an instant.
+func (v *view) confirmedSince(then time.Time, had version) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.confirmed == had && v.confirmedAt.After(then)
 }
 
 func (c *connections) leave(of subject) {

@@ -47,7 +47,7 @@ func TestALookThatBeganEarlierShowsNothingOlderThanWhatAReaderHasSeen(t *testing
 			answers, from := make(chan answer), make(chan uint64, 10)
 			look := looking(answers, from)
 
-			first := conns.join(of, 10)
+			first := conns.join(of, 10, 10)
 			ended := make(chan struct{})
 			go func() {
 				defer close(ended)
@@ -55,7 +55,7 @@ func TestALookThatBeganEarlierShowsNothingOlderThanWhatAReaderHasSeen(t *testing
 				conns.leave(of)
 			}()
 			require.EqualValues(t, 10, <-from)
-			late := conns.join(of, 20) // it has looked by itself meanwhile
+			late := conns.join(of, 20, 20) // it has looked by itself meanwhile
 			defer conns.leave(of)
 			answers <- c.first
 			<-ended
@@ -76,7 +76,7 @@ func TestAReaderThatLeavesLetsAnotherLook(t *testing.T) {
 		conns, of := connectionsOf(nil), subject{key: "k"}
 		answers, from := make(chan answer), make(chan uint64, 10)
 		look := looking(answers, from)
-		one, two := conns.join(of, 10), conns.join(of, 10)
+		one, two := conns.join(of, 10, 10), conns.join(of, 10, 10)
 		ctx, leave := context.WithCancel(t.Context())
 		gone := make(chan error, 1)
 		go func() {
@@ -107,7 +107,7 @@ func TestALookThatFailsEndsAllReadersOfThatTime(t *testing.T) {
 		conns, of := connectionsOf(nil), subject{key: "k"}
 		answers, from := make(chan answer), make(chan uint64, 10)
 		errs := make(chan error, 3)
-		readers := []*reader{conns.join(of, 10), conns.join(of, 10), conns.join(of, 10)}
+		readers := []*reader{conns.join(of, 10, 10), conns.join(of, 10, 10), conns.join(of, 10, 10)}
 		for _, r := range readers {
 			go func() {
 				_, err := r.next(t.Context(), looking(answers, from))

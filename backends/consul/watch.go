@@ -3,6 +3,7 @@ package consulkv
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/hashicorp/consul/api"
@@ -13,18 +14,18 @@ import (
 // watch yields what the key holds, and again whenever that has changed. It
 // returns nil once the reader has left, and otherwise why it ended.
 func (s *Store) watch(ctx context.Context, key string, yield func(kv.Record, error) bool) error {
-	last, index, err := s.read(ctx, key)
+	last, index, own, err := s.read(ctx, key)
 	if err != nil {
 		return err
 	}
-	of := subject{key: key, plain: s.opts.Plain, observed: s.observed}
-	watched := s.conns.join(of, index)
+	of := s.subject(key)
+	watched := s.conns.join(of, index, own)
 	defer s.conns.leave(of)
 	if !yield(last.rec, last.vacancy()) {
 		return nil
 	}
 	look := func(ctx context.Context, index uint64) (now entry, reached, next uint64, err error) {
-		return s.lookOn(ctx, key, index, last.rec)
+		return s.lookOn(ctx, watched.view, key, index, last)
 	}
 	for {
 		now, err := watched.next(ctx, look)
@@ -38,24 +39,53 @@ func (s *Store) watch(ctx context.Context, key string, yield func(kv.Record, err
 	}
 }
 
-// read is a short poll, which comes when it is its turn.
-func (s *Store) read(ctx context.Context, key string) (now entry, reached uint64, err error) {
+func (s *Store) subject(key string) subject {
+	return subject{key: key, plain: s.opts.Plain, observed: s.observed}
+}
+
+// confirm tells the watches of a key that a refresh has found it unchanged.
+func (s *Store) confirm(key string, found version, asked time.Time) {
+	s.conns.confirm(s.subject(key), found, asked)
+}
+
+// read is a short poll, which comes when it is its turn; where many wait for theirs, together
+// with those. It returns what the key holds, the index to look on from, and one that says how
+// old this is: what was seen at a larger index is newer.
+func (s *Store) read(ctx context.Context, key string) (now entry, index, reached uint64, err error) {
+	if s.conns.busy(time.Now()) {
+		keys := []string{key}
+		if s.opts.Plain {
+			keys = append(keys, companion(key))
+		}
+		found, err := s.conns.readTogether(ctx, s.client, keys...)
+		switch {
+		case err != nil:
+			return entry{}, 0, 0, err
+		case len(found) == 2:
+			now = decodeBoth(found[0], found[1])
+			return now, now.version.key, math.MaxUint64, nil
+		case len(found) == 1:
+			now = s.decode(found[0])
+			return now, now.version.key, math.MaxUint64, nil
+		}
+	}
 	err = s.conns.poll(ctx, func(ctx context.Context) error {
 		now, reached, err = s.await(ctx, key, 0, 0)
 		return err
 	})
-	return now, reached, err
+	return now, reached, reached, err
 }
 
-// lookOn looks at a key that held rec at the index: by a blocking query if the client
-// has room for one, and otherwise by a short poll. It returns what the key holds, the
+// lookOn looks at a key that held last at the index: by a blocking query if the client
+// has room for one, and otherwise, after a pause, together with other keys. If a refresh has
+// looked meanwhile, that is enough. It returns what the key holds, the
 // index that this shows, and the one to look on from.
 //
 // A blocking query may return without a change, as often as it likes: at its end,
 // after a write that changed nothing, after a snapshot was restored.
-func (s *Store) lookOn(ctx context.Context, key string, index uint64, rec kv.Record) (now entry, reached, next uint64, err error) {
+func (s *Store) lookOn(ctx context.Context, v *view, key string, index uint64, last entry) (now entry, reached, next uint64, err error) {
 	if long := s.conns.hold(ctx); long != nil {
-		wait, start := long.wait(s.backstop(rec)), time.Now()
+		wait, start := long.wait(s.backstop(last.rec)), time.Now()
 		now, reached, err = s.await(long.ctx, key, index, wait)
 		needed := long.needed() || cutOff(ctx, err)
 		long.release()
@@ -63,11 +93,22 @@ func (s *Store) lookOn(ctx context.Context, key string, index uint64, rec kv.Rec
 			return now, reached, following(index, reached, time.Since(start) < wait), s.conns.heed(ctx, err)
 		}
 	}
-	if err := sleep(ctx, pollPause()); err != nil {
+	before := time.Now()
+	if err := sleep(ctx, s.conns.pause()); err != nil {
 		return entry{}, 0, 0, err
 	}
-	now, reached, err = s.read(ctx, key)
-	return now, reached, reached, err
+	if v.confirmedSince(before, last.version) {
+		return last, index, index, nil
+	}
+	same, err := s.conns.unchanged(ctx, s.client, s.unchanged(key, last))
+	if err != nil {
+		return entry{}, 0, 0, err
+	}
+	if same {
+		return last, index, index, nil
+	}
+	now, next, _, err = s.read(ctx, key)
+	return now, next, next, err
 }
 
 // following returns the index to wait at after a query that waited at index. It
