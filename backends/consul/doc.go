@@ -116,11 +116,18 @@
 // none.
 //
 // A record's TTL is its session's, to the millisecond. The session is made for
-// one record, and left to expire when that is deleted. A hand-over to an heir's session
+// one record, and left to expire when that is deleted. Or up to 500 records of one Store share it
+// (kv.Record.Shared): those of leaders, which the engine creates. It has the name "elections of
+// one process", locks each key for one term only, and is never destroyed by this package. What is
+// left behind under it, by a create whose answer was lost or by an owner that has given up, the
+// Store looks for when it refreshes others, and lets go once nobody has asked to refresh it for two
+// TTLs, as Consul would have done. One such session that somebody destroys ends up to 500 terms.
+//
+// A hand-over to an heir's session
 // makes it back two records. Since Consul does not tell what a session holds, the
 // hand-over marks both, by a revision in their texts, for earlier versions of this
-// package, which destroy the session of a record without a mark. The heir's own key is rewritten for it, which changes
-// nothing in the heir's record. What is handed over must be an heir's own
+// package, which destroy the session of a record without a mark. The heir's own key is
+// rewritten for it, which changes nothing in the heir's record. What is handed over must be an heir's own
 // record, which was created by this package in this datacenter: the session's
 // name tells where it is.
 //
@@ -170,9 +177,12 @@
 //
 //   - Create: a read, a session, a transaction; if the safe is held, a read. After a
 //     Delete of the same name and TTL, its session is there, and is renewed beside the
-//     read.
+//     read. With a session that records share it is a read, a renewal, a transaction.
 //   - Refresh: a consistent read, which costs the servers a round of heartbeats
 //     and no write to disk, and a renewal, which the leader keeps in memory.
+//   - RefreshAll: a transaction that only reads for 128 records (64 with plain values), and a
+//     renewal for each of their sessions: one for 500 records that share it, and one for each that
+//     was handed over, follows another term of the process, or is an heir's.
 //   - Publish: a read and a transaction. Delete: the same and, beside it, a session for
 //     the next Create.
 //   - Hand-over: two reads, a renewal, a transaction; in one step ([Store.HandOver]) a
@@ -184,7 +194,7 @@
 //     that is less, but at least 10 s. A refresh wakes nobody. At a key that is
 //     written all the time, a watch sends four requests a second. Plain values
 //     cost one more read each time it looks. The watches of one key over one
-//     client share the query; of more than 16 keys the others are read: see
+//     client share the query; of more than 16 keys the others are looked at in turns: see
 //     below.
 //
 // With [NewObserved], each operation is one request, a refused Create two; Create, Swap,
@@ -201,9 +211,12 @@
 // requests of any other kind. The rest wait, in the order in which they came.
 //
 // The watches of one key share a blocking query. Keys that find no room for one are
-// read in turns: each about once a second, and all of them together up to 50 times a
-// second. So changes of up to 16 keys are seen at once; of 66, within a second or so;
-// of 200, within four. An election has one key, and up to three where there is a
+// looked at in turns, 128 in one transaction that compares their indexes, and read if they have
+// changed. Each has its turn about once a second, in up to four transactions a second. So changes
+// of up to 16 keys are seen at once; of 500, within a second or so; of 10,000, within 25. A refresh is a look at its key too, so the key of a leader
+// has no turn if it is refreshed more often than that. What is read is read by itself, up to 50
+// times a second, and 64 keys in one transaction beyond that.
+// An election has one key, and up to three where there is a
 // succession. For a faster handover in a process with many elections use several
 // clients, and see that the agent takes their connections.
 //

@@ -27,7 +27,8 @@ const nobody = "nobody"
 // the key leaves it true until the session ends, and nobody else can be elected
 // before that. It is never true for a foreign record.
 //
-// [Store.Swap] takes no other signature on the session that holds the key; but if
+// [Store.Swap] takes no other signature on the session that holds the key, and a session that
+// records share locks a key for one term only; but if
 // the safe is later handed back to a session that had it, the condition is true
 // again, for the old record too. An heir whose candidacies are to be told apart
 // needs a new session for each.

@@ -35,6 +35,9 @@ func (s *Store) handOverFrom(ctx context.Context, key string, old kv.Record, hom
 	if err := checkHeir(old, heir); err != nil {
 		return kv.Record{}, err
 	}
+	if s.sharing.shared(heir.Lease) {
+		return kv.Record{}, fmt.Errorf("session %s is one that records share: want the heir's own: %w", heir.Lease, kv.ErrInvalid)
+	}
 	var refused error
 	for tried := [2]version{}; ; {
 		now, theirs, err := s.lookAtPair(ctx, key, home)

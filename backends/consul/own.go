@@ -10,25 +10,44 @@ import (
 	"github.com/electkv/election/kv"
 )
 
+// refreshOne refreshes one record by itself.
+func (s *Store) refreshOne(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	key, err := s.open(ctx, name)
+	if err == nil {
+		rec, err = s.refresh(ctx, key, rec)
+	}
+	return outcome(ctx, "refresh", name, rec, err)
+}
+
 func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Record, error) {
 	if err := checkOwn(rec); err != nil {
 		return kv.Record{}, err
 	}
 	asked := time.Now()
-	now, err := s.find(ctx, key, rec)
+	found, err := s.find(ctx, key, rec)
 	if err != nil {
+		if errors.Is(err, kv.ErrStale) {
+			s.seen.forget(key)
+		}
 		return kv.Record{}, err
+	}
+	s.seen.note(key, found)
+	if s.sharing.asks(found.session, key, rec.Signature, now()) == ended {
+		return kv.Record{}, errEnded
 	}
 	// Should the leader that renews be one that does not know yet that it was
 	// replaced: its successor came after the read, and has started all sessions
 	// anew.
-	renewed, err := s.renew(ctx, now.session)
+	renewed, err := s.renewShared(ctx, found.session)
+	if err == nil && s.sharing.keeps(found.session, key, rec.Signature) == ended {
+		err = errEnded
+	}
 	if err != nil {
 		return kv.Record{}, err
 	}
-	now.rec.TTL = renewed.ttl
-	s.confirm(key, now.version, asked)
-	return now.rec, nil
+	found.rec.TTL = renewed.ttl
+	s.confirm(key, found.version, asked)
+	return found.rec, nil
 }
 
 // delete opens the safe, and has a session made for the next create.

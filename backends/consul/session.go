@@ -72,8 +72,12 @@ type use struct {
 
 // grant makes a session for the record at key.
 func (s *Store) grant(ctx context.Context, key string, ttl time.Duration) (spare.Lease, error) {
+	return s.grantNamed(ctx, homePrefix+key, ttl)
+}
+
+func (s *Store) grantNamed(ctx context.Context, name string, ttl time.Duration) (spare.Lease, error) {
 	wanted := &api.SessionEntry{
-		Name:          homePrefix + key,
+		Name:          name,
 		TTL:           ttl.String(),
 		LockDelay:     s.lockDelay(ttl),
 		Behavior:      api.SessionBehaviorRelease,

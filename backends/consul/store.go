@@ -52,18 +52,24 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]). Use
-// [New] to make one. What it knows it reads from Consul, but for sessions that it has ready:
-// any number of them may share a client, and the safes.
+// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]) and refreshes many
+// records at once ([kv.Batch]). Use
+// [New] to make one. What it knows it reads from Consul, but for sessions that it has ready or
+// lets records share: any number of them may share a client, and the safes.
 type Store struct {
 	client   *api.Client
 	conns    *connections // of all stores that have the client
 	opts     Options
 	observed bool // what it reads and writes are the cells of a register
 	spares   spare.Leases[use]
+	sharing  sharing
+	seen     indexes
 }
 
-var _ kv.HandOver = (*Store)(nil)
+var (
+	_ kv.HandOver = (*Store)(nil)
+	_ kv.Batch    = (*Store)(nil)
+)
 
 // New returns a store that uses the client and never closes it. The client's
 // address, TLS, token, namespace and datacenter are those of the store. Options
@@ -86,6 +92,9 @@ func New(client *api.Client, opts *Options) *Store {
 // the key with that session if the key is still as it was read, absent or
 // released. The session is the one that the last Delete has made beside its own write, if
 // there was one, which is renewed beside the read.
+//
+// A record that may be Shared gets a session that up to 500 records share, and that has not locked
+// the key before: a read, a renewal of that session, the Txn. One is made if there is none.
 //
 // The text of an ErrHeld tells a lock-delay, which passes by itself, from an
 // owner. A lost reply leaves a session behind that nobody renews, with the
@@ -118,13 +127,14 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 
 // Refresh implements [kv.Store]: a consistent read that proves that the key
 // holds the record, and that a session holds the key, then a renewal of that
-// session. The renewal alone proves nothing: a session outlives its keys.
+// session. The renewal alone proves nothing: a session outlives its keys. If the record shares a
+// session, and it is time, a read looks for what was left behind there.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	key, err := s.open(ctx, name)
-	if err == nil {
-		rec, err = s.refresh(ctx, key, rec)
+	rec, err := s.refreshOne(ctx, name, rec)
+	if err == nil && s.sharing.shared(rec.Lease) {
+		s.tend(ctx, aside/3)
 	}
-	return outcome(ctx, "refresh", name, rec, err)
+	return rec, err
 }
 
 // Delete implements [kv.Store]: a read that tells whether the safe holds rec,

@@ -1,0 +1,105 @@
+package consulkv
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const unitTTL = 10 * time.Second
+
+// later returns an instant that long after now.
+func later(begin instant, d time.Duration) instant {
+	return instant{begin.mono.Add(d), begin.boot + d}
+}
+
+// sharingOf returns a sharing with a session that was made at an instant.
+func sharingOf(t *testing.T, made instant) *sharing {
+	t.Helper()
+	s := &sharing{}
+	require.True(t, s.begin(unitTTL, made))
+	require.False(t, s.begin(unitTTL, made), "one is being granted")
+	s.granted(unitTTL, "one", made)
+	require.False(t, s.begin(unitTTL, made), "one is there")
+	return s
+}
+
+func TestASessionIsEnteredOnceForAKeyUnlessNothingCameOfIt(t *testing.T) {
+	begin := now()
+	s := sharingOf(t, begin)
+	require.Equal(t, "one", s.enter(unitTTL, "a", "first", begin))
+	require.Empty(t, s.enter(unitTTL, "a", "second", begin))
+	require.False(t, s.ofUse(unitTTL, "a", begin), "no session is granted for the sake of one key")
+	s.free("one", "a")
+	require.Equal(t, "one", s.enter(unitTTL, "a", "second", begin))
+	require.Equal(t, ended, s.asks("one", "a", "first", begin))
+	require.Equal(t, backed, s.asks("one", "a", "second", begin))
+	require.Equal(t, alone, s.asks("another", "a", "second", begin))
+	require.Empty(t, s.enter(unitTTL+1, "b", "first", begin), "another TTL")
+}
+
+func TestASessionLocksSoManyKeysInAllItsLife(t *testing.T) {
+	begin := now()
+	s := sharingOf(t, begin)
+	for i := range mostShare {
+		require.Equal(t, "one", s.enter(unitTTL, fmt.Sprint(i), "s", begin))
+		s.free("one", fmt.Sprint(i))
+	}
+	require.Empty(t, s.enter(unitTTL, "one more", "s", begin))
+	require.True(t, s.ofUse(unitTTL, "one more", begin))
+	require.True(t, s.begin(unitTTL, begin))
+}
+
+func TestARenewalThatComesTooLateEndsTheSession(t *testing.T) {
+	for _, pass := range map[string]func(instant, time.Duration) instant{
+		"time":      later,
+		"a suspend": func(i instant, d time.Duration) instant { return instant{i.mono.Add(1), i.boot + d} },
+	} {
+		begin := now()
+		s := sharingOf(t, begin)
+		s.enter(unitTTL, "a", "s", begin)
+		soon := later(begin, unitTTL/2)
+		require.True(t, s.renewed("one", soon, soon))
+		require.True(t, s.renewed("one", later(begin, 1), soon), "one that was sent before")
+		late := pass(soon, unitTTL)
+		other := sharingOf(t, soon)
+		other.enter(unitTTL, "a", "s", soon)
+		require.Equal(t, ended, other.asks("one", "a", "s", late))
+		require.False(t, other.renewed("one", soon, soon), "for ever")
+		require.Empty(t, s.enter(unitTTL, "b", "s", late))
+		require.False(t, s.renewed("one", late, late))
+		require.False(t, s.renewed("one", late, late), "and for ever")
+		require.Equal(t, ended, s.keeps("one", "a", "s"))
+		require.True(t, s.begin(unitTTL, late))
+		require.True(t, s.shared("one"), "what has it is not renewed")
+	}
+}
+
+func TestWhatNobodyAsksForFadesAndIsNotRefreshedAfterwards(t *testing.T) {
+	begin := now()
+	s := sharingOf(t, begin)
+	for _, key := range []string{"a", "b"} {
+		s.enter(unitTTL, key, "s", begin)
+	}
+	end := begin.mono.Add(lives * unitTTL)
+	for i := range 2 * lives { // what is asked for is renewed
+		at := later(begin, unitTTL/2*time.Duration(i))
+		require.True(t, s.renewed("one", at, at))
+	}
+	s.asks("one", "b", "s", later(begin, unitTTL))
+	require.Empty(t, s.silents(end.Add(-unitTTL/8), 10))
+	require.Equal(t, map[string][]string{"one": {"a"}}, s.silents(end, 10))
+	require.Empty(t, s.silents(end, 10), "it was looked at")
+	require.False(t, s.fades("one", "b", end))
+	require.True(t, s.fades("one", "a", end))
+	require.Equal(t, ended, s.asks("one", "a", "s", later(begin, lives*unitTTL)))
+	require.Equal(t, ended, s.keeps("one", "a", "s"))
+	require.Equal(t, backed, s.keeps("one", "b", "s"))
+	s.free("one", "a")
+	require.Empty(t, s.enter(unitTTL, "a", "again", begin))
+	s.soon("one", end, "a", "c")
+	require.Equal(t, map[string][]string{"one": {"a"}}, s.silents(end.Add(unitTTL/4), 10))
+	require.Len(t, s.silents(end.Add(100*unitTTL), 1)["one"], 1)
+}

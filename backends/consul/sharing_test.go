@@ -1,0 +1,251 @@
+//go:build unix
+
+package consulkv_test
+
+import (
+	"errors"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/consul/api"
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvtest"
+)
+
+// inTime tries something that takes refreshes in time, with longer TTLs where the machine was too
+// busy for that.
+func inTime(t *testing.T, try func(ttl time.Duration) bool) {
+	t.Helper()
+	for ttl := time.Second; !try(ttl); ttl *= 2 {
+		require.Less(t, ttl, 20*time.Second, "this machine is too busy to refresh anything before it fades")
+	}
+}
+
+// goesOn refreshes records until done, and requires that they live. It reports whether that was in
+// time.
+func goesOn(t *testing.T, s *consulkv.Store, records []kv.Held, done func() bool) bool {
+	t.Helper()
+	ttl := records[0].Record.TTL
+	last := time.Now()
+	for deadline := last.Add(30 * ttl); !done(); time.Sleep(ttl / 10) {
+		require.True(t, time.Now().Before(deadline), "it takes too long")
+		began := time.Now()
+		told := kvtest.RefreshAll(t, t.Context(), s, records)
+		if time.Since(last) > ttl*9/10 {
+			return false
+		}
+		last = began
+		held(t, told)
+	}
+	return true
+}
+
+// after returns whether it is later than that.
+func after(d time.Duration) func() bool {
+	end := time.Now().Add(d)
+	return func() bool { return time.Now().After(end) }
+}
+
+// vacant reports whether a safe is vacant.
+func vacant(t *testing.T, s kv.Store, name string) bool {
+	t.Helper()
+	_, err := s.Get(t.Context(), name)
+	if !errors.Is(err, kv.ErrVacant) {
+		require.NoError(t, err)
+	}
+	return err != nil
+}
+
+func TestLeadersRecordsShareASession(t *testing.T) {
+	s, client, requests := openAs(t, options)
+	records := crowdOf(t, s, 5, time.Minute)
+	for _, r := range records {
+		require.Equal(t, records[0].Record.Lease, r.Record.Lease)
+	}
+	requests.take()
+	name, one := newName(), signed("one more", time.Minute)
+	one.Shared = true
+	create(t, s, name, one)
+	require.Equal(t, map[string]int{"kv": 1, "session/renew/": 1, "txn": 1}, requests.take(), "it is renewed for each")
+	info, _, err := client.Session().Info(records[0].Record.Lease, nil)
+	require.NoError(t, err)
+	require.Equal(t, "elections of one process", info.Name)
+	longer := signed("another TTL", 2*time.Minute)
+	longer.Shared = true
+	require.NotEqual(t, records[0].Record.Lease, create(t, s, newName(), longer).Lease)
+	require.NotEqual(t, records[0].Record.Lease, create(t, s, newName(), signed("alone", time.Minute)).Lease)
+}
+
+// A guard knows a term by its session.
+func TestASessionLocksAKeyForOneTermOnly(t *testing.T) {
+	s, client, _ := openAs(t, options)
+	name := newName()
+	seen := make(map[string]bool)
+	var first *api.KVTxnOp
+	for i := range 4 {
+		rec := signed("v", time.Minute)
+		rec.Shared = true
+		rec = create(t, s, name, rec)
+		require.False(t, seen[rec.Lease], "term %d", i)
+		seen[rec.Lease] = true
+		if first == nil {
+			first = s.Guard(name, rec)
+		}
+		done, _, _, err := client.KV().Txn(api.KVTxnOps{first}, nil)
+		require.NoError(t, err)
+		require.Equal(t, i == 0, done, "term %d", i)
+		require.NoError(t, s.Delete(t.Context(), name, rec))
+	}
+}
+
+func TestACreateThatIsRefusedDestroysNoSharedSession(t *testing.T) {
+	s, client, requests := openAs(t, options)
+	records := crowdOf(t, s, 2, time.Minute)
+	name := newName()
+	requests.beforeTxn(func(*http.Request) {
+		create(t, consulkv.New(client, options), name, signed("first", time.Minute))
+	})
+	rec := signed("second", time.Minute)
+	rec.Shared = true
+	_, err := s.Create(t.Context(), name, rec)
+	require.ErrorIs(t, err, kv.ErrHeld)
+	held(t, kvtest.RefreshAll(t, t.Context(), s, records))
+}
+
+// Its neighbours would keep its record alive for ever.
+func TestACreateThatComesWhenNobodyWaitsForItFadesBesideOthers(t *testing.T) {
+	t.Parallel()
+	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
+		inTime(t, func(ttl time.Duration) bool { return aLateCreateFades(t, opts, ttl) })
+	})
+}
+
+func aLateCreateFades(t *testing.T, opts *consulkv.Options, ttl time.Duration) bool {
+	s, client, requests := openAs(t, opts)
+	others := crowdOf(t, s, 2, ttl)
+	name := newName()
+	late := make(chan *http.Request, 1)
+	requests.refuse(func(req *http.Request) error {
+		if req.URL.Path == "/v1/txn" && !onlyReads(req) {
+			late <- req
+			return errRefused
+		}
+		return nil
+	})
+	rec := signed("late", ttl)
+	rec.Shared = true
+	_, err := s.Create(t.Context(), name, rec)
+	unknown(t, err)
+	requests.refuse(nil)
+	req := (<-late).Clone(t.Context())
+	if !goesOn(t, s, others, after(5*ttl)) {
+		return false
+	}
+	req.Body, err = req.GetBody()
+	require.NoError(t, err)
+	resp, err := requests.next.RoundTrip(req)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, others[0].Record.Lease, pair(t, client, name).Session)
+	came := time.Now()
+	if !goesOn(t, s, others, func() bool { return vacant(t, s, name) }) {
+		return false
+	}
+	life, err := s.Lifetime(ttl)
+	require.NoError(t, err)
+	require.Less(t, time.Since(came), 3*life.Max)
+	return true
+}
+
+func TestARecordThatWasLeftBehindFadesBesideOthersAndIsRefreshedNoMore(t *testing.T) {
+	t.Parallel()
+	inTime(t, func(ttl time.Duration) bool { return whatWasLeftBehindFades(t, ttl) })
+}
+
+func whatWasLeftBehindFades(t *testing.T, ttl time.Duration) bool {
+	s, client, _ := openAs(t, options)
+	records := crowdOf(t, s, 3, ttl)
+	left, others := records[0], records[1:]
+	asked := time.Now()
+	if !goesOn(t, s, records, after(ttl/5)) {
+		return false
+	}
+	if !goesOn(t, s, others, func() bool { return vacant(t, s, left.Name) }) {
+		return false
+	}
+	require.Greater(t, time.Since(asked), 2*ttl, "not before a session of its own would have ended")
+	_, err := s.Refresh(t.Context(), left.Name, left.Record)
+	require.ErrorIs(t, err, kv.ErrStale)
+	found, _, err := client.Session().Info(left.Record.Lease, nil)
+	require.NoError(t, err)
+	require.NotNil(t, found)
+	return true
+}
+
+// A plain write leaves the session at the key.
+func TestWhatAnotherHasWrittenOverARecordIsNotLetGo(t *testing.T) {
+	t.Parallel()
+	inTime(t, func(ttl time.Duration) bool {
+		s, client, _ := openAs(t, options)
+		records := crowdOf(t, s, 2, ttl)
+		operator{client}.put(t, records[0].Name, "mine now")
+		if !goesOn(t, s, records[1:], after(6*ttl)) {
+			return false
+		}
+		got := pair(t, client, records[0].Name)
+		require.Equal(t, "mine now", string(got.Value))
+		require.Equal(t, records[0].Record.Lease, got.Session)
+		return true
+	})
+}
+
+// Consul may have begun to end it when it is renewed.
+func TestASessionThatWasNotRenewedInTimeIsRenewedNoMore(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Second
+	s, _, requests := openAs(t, options)
+	records := crowdOf(t, s, 2, ttl)
+	time.Sleep(ttl)
+	for _, v := range kvtest.RefreshAll(t, t.Context(), s, records) {
+		unknown(t, v.Err)
+	}
+	requests.take()
+	for _, v := range kvtest.RefreshAll(t, t.Context(), s, records) {
+		require.Error(t, v.Err)
+	}
+	require.Zero(t, requests.take()["session/renew/"])
+	require.NotEqual(t, records[0].Record.Lease, crowdOf(t, s, 1, ttl)[0].Record.Lease)
+	require.Eventually(t, func() bool { return vacant(t, s, records[0].Name) }, time.Minute, 100*time.Millisecond)
+}
+
+func TestASharedSessionThatAnOperatorEndsIsReplaced(t *testing.T) {
+	s, client, _ := openAs(t, options)
+	records := crowdOf(t, s, 3, time.Minute)
+	_, err := client.Session().Destroy(records[0].Record.Lease, nil)
+	require.NoError(t, err)
+	for _, v := range kvtest.RefreshAll(t, t.Context(), s, records) {
+		require.ErrorIs(t, v.Err, kv.ErrStale)
+	}
+	again := crowdOf(t, s, 2, time.Minute)
+	require.NotEqual(t, records[0].Record.Lease, again[0].Record.Lease)
+	require.Equal(t, again[0].Record.Lease, again[1].Record.Lease)
+	held(t, kvtest.RefreshAll(t, t.Context(), s, again))
+}
+
+func TestNothingIsHandedOverToASharedSession(t *testing.T) {
+	s, client, _ := openAs(t, options)
+	heir := crowdOf(t, s, 1, time.Minute)[0]
+	name := newName()
+	rec := create(t, s, name, signed("leader", time.Minute))
+	_, err := s.HandOver(t.Context(), name, rec, heir.Name, heir.Record, "")
+	require.ErrorIs(t, err, kv.ErrInvalid)
+	_, err = consulkv.New(client, options).Swap(t.Context(), name, rec, heir.Record)
+	require.ErrorIs(t, err, kv.ErrInvalid)
+	_, err = s.Refresh(t.Context(), name, rec)
+	require.NoError(t, err)
+}
