@@ -24,6 +24,7 @@ type view struct {
 	// Of looks, which come one at a time.
 	pause time.Duration // after the next loss of the watch
 	watch watch         // nil if there is none
+	since time.Time     // when that was opened
 
 	mu    sync.Mutex
 	why   error           // why the watch was lost
@@ -35,6 +36,9 @@ type view struct {
 // look reads the line, and opens a watch before that if none is open, or if its connection
 // may be dead. It returns when that will be so.
 func (v *view) look(ctx context.Context, show func(kv.Record)) (next time.Duration, err error) {
+	if v.lostAfter(lastPause) { // else it may be lost again at once
+		v.close()
+	}
 	for begun := time.Now(); ; {
 		rec, err := v.once(ctx, show)
 		switch {
@@ -105,8 +109,15 @@ func (v *view) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.watch = w
+	v.watch, v.since = w, time.Now()
 	return nil
+}
+
+// lostAfter reports whether the watch was lost, after it had stood for so long.
+func (v *view) lostAfter(stood time.Duration) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.why != nil && time.Since(v.since) > stood
 }
 
 // take implements [listener]: it takes changes in, and shows what is first in line if that
