@@ -81,7 +81,9 @@ func (s *registry) count() (batches, records, single int) {
 }
 
 // lead has so many elections led, all of them elected at one instant.
-func (s *registry) lead(t *testing.T, elections int) []*election.Term { return leadAll(t, s, elections) }
+func (s *registry) lead(t *testing.T, elections int) []*election.Term {
+	return leadAll(t, s, elections)
+}
 
 func leadAll(t *testing.T, s kv.Store, elections int) []*election.Term {
 	t.Helper()
