@@ -55,8 +55,7 @@ func (m *Memory) hear(r Leader, now Instant) {
 // strikes returns the strikes that count once the last leader has gone without handing
 // over. Its record may have outlived it by fading. One that went sooner than it could fade
 // was removed by its leader, whose work was done: that has not failed.
-func (m *Memory) strikes(now Instant, stability, ttl, fading time.Duration) map[string]int {
-	last := m.leader()
+func (m *Memory) strikes(last Leader, now Instant, stability, ttl, fading time.Duration) map[string]int {
 	if !m.Told || now.Since(m.Since) < ttl/2 { // we may have been told late
 		return last.Strikes
 	}

@@ -80,8 +80,8 @@ func TestAMemoryCountsWhatItSawBegin(t *testing.T) {
 			m.leads(Leader{ID: "a", Token: 2}, after(0))
 			m.leads(Leader{ID: "a", Token: 2, Heirs: []string{"b"}}, after(10*time.Second)) // told again
 			now := after(39 * time.Second)
-			require.Equal(t, c.strike, m.strikes(now, stability, 10*time.Second, 10*time.Second)["a"] == 1, "29 s, of which it may have been dead for 10 s")
-			require.Empty(t, m.strikes(now, stability, 10*time.Second, 0), "39 s are long enough")
+			require.Equal(t, c.strike, m.strikes(m.leader(), now, stability, 10*time.Second, 10*time.Second)["a"] == 1, "29 s, of which it may have been dead for 10 s")
+			require.Empty(t, m.strikes(m.leader(), now, stability, 10*time.Second, 0), "39 s are long enough")
 			require.Equal(t, []string{"b"}, m.leader().Heirs)
 		})
 	}
@@ -91,19 +91,19 @@ func TestAMemoryCountsEachTermOfOneCandidate(t *testing.T) {
 	m := &Memory{Looked: true}
 	m.leads(Leader{ID: "a", Token: 1}, after(0))
 	m.leads(Leader{ID: "a", Token: 2}, after(time.Minute))
-	require.Equal(t, map[string]int{"a": 1}, m.strikes(after(time.Minute+time.Second), 30*time.Second, 0, 0))
+	require.Equal(t, map[string]int{"a": 1}, m.strikes(m.leader(), after(time.Minute+time.Second), 30*time.Second, 0, 0))
 }
 
 func TestAMemoryJudgesNoTermWhoseBeginningItDidNotSee(t *testing.T) {
 	m := &Memory{}
 	m.leads(Leader{ID: "a", Token: 1, Strikes: map[string]int{"a": 2}}, after(0))
-	require.Equal(t, map[string]int{"a": 2}, m.strikes(after(0), 30*time.Second, 0, 0))
+	require.Equal(t, map[string]int{"a": 2}, m.strikes(m.leader(), after(0), 30*time.Second, 0, 0))
 }
 
 func TestATermOfStabilityIsNoStrikeAndForgivesOnlyTheFirst(t *testing.T) {
 	m := &Memory{Looked: true}
 	m.leads(Leader{ID: "a", Token: 1, Strikes: map[string]int{"a": 2}}, after(0))
-	require.Equal(t, map[string]int{"a": 2}, m.strikes(after(30*time.Second), 30*time.Second, 0, 0))
+	require.Equal(t, map[string]int{"a": 2}, m.strikes(m.leader(), after(30*time.Second), 30*time.Second, 0, 0))
 }
 
 func TestWhatOthersTellOfEarlierLeadersIsOld(t *testing.T) {
@@ -130,7 +130,7 @@ func TestALeaderThatFreedTheSafeItselfHasNotFailed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := &Memory{Looked: true}
 			m.leads(Leader{ID: "a", Token: 1}, after(0))
-			require.Equal(t, c.strikes, m.strikes(after(c.after), 30*time.Second, 10*time.Second, 10*time.Second)["a"])
+			require.Equal(t, c.strikes, m.strikes(m.leader(), after(c.after), 30*time.Second, 10*time.Second, 10*time.Second)["a"])
 		})
 	}
 }

@@ -152,10 +152,11 @@ func (t *turn) draftNote(l *Lock) string {
 	case t.cfg.NoHeir:
 		return Note{Since: t.wall}.Text()
 	case l.Key == Lead:
+		last := t.Memory.leader()
 		if len(n.Heirs) == 0 {
-			n.Heirs = t.Memory.leader().Heirs
+			n.Heirs = last.Heirs
 		}
-		n.Strikes = t.Memory.strikes(t.now, t.cfg.Stability, t.cfg.TTL, t.cfg.Fading)
+		n.Strikes = t.Memory.strikes(last, t.now, t.cfg.Stability, t.cfg.TTL, t.cfg.Fading)
 	default: // who leads, the heir that is displaced has told, if there is one
 		rival := NoteOf(l.Rival.Record())
 		n.Waited = l.Waited
