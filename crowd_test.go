@@ -107,11 +107,13 @@ func (s *busy) peak() (requests, together int) {
 func stand(t *testing.T, s kv.Store, elections int) (leading *atomic.Int64, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
+	begun := time.Now()
 	leading = &atomic.Int64{}
 	var all sync.WaitGroup
 	for i := range elections {
 		c, err := election.New(s, fmt.Sprint("election ", i), &election.Options{ID: "a", TTL: ttl})
 		require.NoError(t, err)
+		c.SetClock(func() (mono, boot time.Duration) { return time.Since(begun), time.Since(begun) }) // however long that really takes
 		all.Go(func() {
 			_ = c.Run(ctx, func(ctx context.Context, _ *election.Term) error {
 				leading.Add(1)
