@@ -8,6 +8,7 @@ import (
 
 	"github.com/electkv/election/internal/gather"
 	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/internal/stack"
 	"github.com/electkv/election/internal/throttle"
 	"github.com/electkv/election/kv"
 )
@@ -46,13 +47,11 @@ func (c *campaign) sendAlone(k machine.Key, r machine.Request, now machine.Insta
 	a := machine.Answer{ID: r.ID, Key: k, Sent: now}
 	ctx, cancel := context.WithCancel(c.ctx())
 	c.calls[k] = call{r.ID, cancel}
-	c.start(func() {
-		defer cancel()
+	c.start(func() (then func()) {
 		err := c.carry(ctx, r, &a)
+		cancel()
 		leave()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.answer(r.Op, &a, err)
+		return func() { c.answer(r.Op, &a, err) }
 	})
 }
 
@@ -102,6 +101,7 @@ func (c *campaign) carry(ctx context.Context, r machine.Request, a *machine.Answ
 		defer leave()
 		a.Sent = c.clock.now()
 	}
+	stack.Grow()
 	ctx, cancel := context.WithTimeout(ctx, r.Within)
 	defer cancel()
 	a.Record, a.Leads, err = c.ask(ctx, r)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/electkv/election/internal/gather"
 	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/internal/stack"
 	"github.com/electkv/election/kv"
 )
 
@@ -65,7 +66,9 @@ type campaign struct {
 	failure error      // why it will never be elected
 	term    *Term      // nil until it is elected
 	saying  chan error // takes what becomes of what the leader publishes; nil if nobody asks
-	jobs    int32      // goroutines that are at work
+	jobs    int32      // that are not done
+	next    job        // is done by the goroutine that steps, if that is handy
+	handy   bool       // it is that of a job which is done
 	left    bool       // the machine is done
 	sick    bool       // the health check has failed, and was not asked since
 	missing bool       // the record was gone before it was asked to be removed
@@ -85,44 +88,41 @@ func (c call) end() {
 	}
 }
 
-// enter begins a campaign.
-func (c *Candidate) enter(base context.Context, s entry) *campaign {
-	cm := &campaign{
-		Candidate: c,
-		base:      base,
-		entry:     s,
-	}
+// enter begins a campaign. It is a job.
+func (c *campaign) enter() (then func()) {
+	stack.Grow()
+	s := c.entry
 	cfg, memory := c.config(s), c.recall()
-	cm.state, cm.trace = *machine.New(cfg, memory), machine.Begin(base, cfg, memory)
-	cm.turn.Ring = func() { cm.post(&machine.Event{Kind: machine.Tick}) }
-	c.log.DebugContext(base, "campaigning")
-	cm.post(&machine.Event{Kind: machine.Enter, Rest: s.rest, Once: s.once, Drain: s.drain})
-	return cm
+	c.log.DebugContext(c.base, "campaigning")
+	return func() {
+		if c.left { // it was withdrawn meanwhile
+			return
+		}
+		c.state, c.trace = *machine.New(cfg, memory), machine.Begin(c.base, cfg, memory)
+		c.turn.Ring = func() { c.post(&machine.Event{Kind: machine.Tick}) }
+		c.step(&machine.Event{Kind: machine.Enter, Rest: s.rest, Once: s.once, Drain: s.drain})
+	}
 }
 
 // campaign campaigns until the candidate is elected, or ctx ends, or it never will be. It
 // does little itself, so that the stack of a goroutine that waits here, and then leads, stays
-// small: a stack that has grown for a moment does not become as small again.
+// small: a stack that has grown for a moment does not become as small again. The goroutine
+// that enters also makes the first claim.
 func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) {
 	if c.opts.Rank < 0 {
 		return nil, c.refrain(ctx, s)
 	}
-	cm := c.enterApart(base, s)
+	cm := &campaign{Candidate: c, base: base, entry: s, jobs: 1}
+	decided := cm.decided.wait()
+	go cm.work(cm.enter)
 	select {
-	case <-cm.until(&cm.decided):
+	case <-decided:
 	case <-ctx.Done():
 	}
 	if term := cm.won(ctx); term != nil {
 		return term, nil
 	}
 	return nil, cm.withdraw(ctx)
-}
-
-// enterApart is enter on a stack of its own.
-func (c *Candidate) enterApart(base context.Context, s entry) *campaign {
-	entered := make(chan *campaign)
-	go func() { entered <- c.enter(base, s) }()
-	return <-entered
 }
 
 // until returns a channel that is closed when something has come to pass.
@@ -156,7 +156,10 @@ func (c *campaign) won(ctx context.Context) *Term {
 // withdraw removes what is left of a campaign, and returns why it has won nothing.
 func (c *campaign) withdraw(ctx context.Context) error {
 	err := c.verdict(ctx)
-	c.post(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
+	c.mu.Lock()
+	c.left = c.left || c.state.Stage == machine.Off
+	c.step(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
+	c.mu.Unlock()
 	<-c.until(&c.gone)
 	if c.given {
 		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left to fade", "error", c.told.trouble)
@@ -243,19 +246,19 @@ func (c *campaign) settle(now machine.Instant) {
 
 // arrangeTick has the machine step again when it is due.
 func (c *campaign) arrangeTick(now machine.Instant) {
-	due := c.state.Due()
-	wait := due - now.Mono
-	if !c.left && c.batch != nil && wait > c.pace.window && c.state.InTurn(due) {
-		if c.alarm != nil {
-			c.alarm.Stop()
-			c.alarm = nil
-		}
-		c.turn.Set(c.batch, c.pace.window, wait)
-		return
+	due := time.Duration(math.MaxInt64)
+	if !c.left {
+		due = c.state.Due()
 	}
-	c.turn.Stop()
+	wait := due - now.Mono
+	together := c.batch != nil && wait > c.pace.window && c.state.InTurn(due)
+	if together {
+		c.turn.Set(c.batch, c.pace.window, wait)
+	} else {
+		c.turn.Stop()
+	}
 	switch {
-	case c.left || due == math.MaxInt64:
+	case together || due == math.MaxInt64:
 		if c.alarm != nil {
 			c.alarm.Stop()
 			c.alarm = nil
@@ -265,18 +268,6 @@ func (c *campaign) arrangeTick(now machine.Instant) {
 	default:
 		c.alarm.Reset(wait)
 	}
-}
-
-// start runs a job. It is called with mu held.
-func (c *campaign) start(job func()) {
-	c.jobs++
-	go func() {
-		job()
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.jobs--
-		c.conclude()
-	}()
 }
 
 // ctx returns the context of requests and watches, which are ended one by one.

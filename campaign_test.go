@@ -53,6 +53,23 @@ func TestACampaignEndsWithItsContext(t *testing.T) {
 	})
 }
 
+// Whether it has begun by then is a matter of luck.
+func TestACampaignWhoseContextHasEndedLeavesNothing(t *testing.T) {
+	for range 200 {
+		synctest.Test(t, func(t *testing.T) {
+			store, b := memkv.New(), newBallot(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			term, err := b.candidate(store, "a").Campaign(ctx)
+			require.Nil(t, term)
+			require.ErrorIs(t, err, context.Canceled)
+			synctest.Wait()
+			_, err = store.Get(t.Context(), b.name)
+			require.ErrorIs(t, err, kv.ErrVacant)
+		})
+	}
+}
+
 func TestResignFreesTheSafeAtOnceAndTwiceIsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)

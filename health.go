@@ -37,15 +37,15 @@ func (c *Candidate) healthy(ctx context.Context) error {
 func (c *campaign) examine() {
 	c.told.illness = errSilent
 	ctx := c.aid()
-	c.start(func() {
+	c.start(func() (then func()) {
 		err := c.healthy(ctx)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if err == nil {
-			c.step(&machine.Event{Kind: machine.Fit})
-			return
+		return func() {
+			if err == nil {
+				c.step(&machine.Event{Kind: machine.Fit})
+				return
+			}
+			c.told.illness = err
+			c.step(&machine.Event{Kind: machine.Sick})
 		}
-		c.told.illness = err
-		c.step(&machine.Event{Kind: machine.Sick})
 	})
 }

@@ -23,6 +23,7 @@ type Term struct {
 	rec    machine.Ref   // to the record as last seen in the safe
 	trust  machine.Trust // in the lease, as long as the term has not ended
 	proved bool          // a refresh has extended it
+	told   bool          // the campaign knows that the term has ended
 	cause  error         // why the term has ended; nil while it has not
 	called bool          // it ended for an heir that was called, which a watch may not show yet
 	deaths *time.Timer   // ends the term when trust has run out
@@ -266,12 +267,20 @@ func (t *Term) end(cause error, called bool) error {
 	return cause
 }
 
-// tellEnd tells the campaign that the term has ended, and why. It may be told twice.
+// tellEnd tells the campaign that the term has ended, and why. It may be told twice
+// at the same time.
 func (t *Term) tellEnd() {
 	t.mu.Lock()
 	e := &machine.Event{Kind: machine.End, Cause: machineCause(t.cause), Look: t.called}
+	told := t.told
 	t.mu.Unlock()
+	if told {
+		return
+	}
 	t.c.post(e)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.told = true
 }
 
 // latch ends the term for a reason, unless it has ended before, and returns why it has

@@ -20,7 +20,10 @@ func (c *campaign) arrangeWatch(k machine.Key) {
 		w.stop = c.follow(c.ctx(), c.nameOf(k), func(rec kv.Record, err error) { c.see(k, w, rec, err) })
 	case !wanted && w != nil:
 		c.watches[k] = nil
-		c.start(w.stop)
+		c.start(func() (then func()) {
+			w.stop()
+			return nil
+		})
 	}
 }
 

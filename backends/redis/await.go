@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/electkv/election/internal/stack"
 )
 
 // await returns what call returns, or the cause of ctx's end if that comes
@@ -28,6 +30,7 @@ func await[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	}
 	done := make(chan outcome, 1)
 	go func() {
+		stack.Grow()
 		val, err := call()
 		done <- outcome{val, err}
 	}()

@@ -53,6 +53,17 @@ func Enter(ctx context.Context, store kv.Store) (leave func(), err error) {
 	}, nil
 }
 
+// Crowded reports whether a request to the store would have to wait now.
+func Crowded(store kv.Store) bool {
+	if !reflect.ValueOf(store).Comparable() {
+		return false
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	q := queues[store]
+	return q != nil && q.count >= width
+}
+
 // join counts one more request at a store.
 func join(store kv.Store) *queue {
 	mu.Lock()

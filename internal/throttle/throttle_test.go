@@ -130,3 +130,18 @@ func TestAStoreThatCannotBeToldFromOthersIsNotHeldBack(t *testing.T) {
 		defer leave()
 	}
 }
+
+func TestAStoreIsCrowdedWhileTheNextRequestWouldWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		require.False(t, throttle.Crowded(store))
+		leaves := fill(t, store)
+		require.True(t, throttle.Crowded(store))
+		require.False(t, throttle.Crowded(memkv.New()))
+		leaves[0]()
+		require.False(t, throttle.Crowded(store))
+		for _, leave := range leaves[1:] {
+			leave()
+		}
+	})
+}
