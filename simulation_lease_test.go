@@ -60,6 +60,7 @@ type sharer struct {
 
 	own   sync.Mutex
 	open  string                     // the lease that takes more records
+	kept  time.Time                  // when the last request was sent that has kept it alive
 	asked map[string]time.Time       // when records on it were last refreshed, by name
 	may   map[string]map[string]bool // leases that may back a record, by signature
 	deaf  time.Time                  // keep-alives are lost until then
@@ -67,6 +68,7 @@ type sharer struct {
 
 const (
 	trustsTheTxn    = "trust from the Txn alone"
+	forgetsTheAge   = "trust in all of a lease's TTL, though it was kept alive some time ago"
 	forgetsOrphans  = "a forgotten orphan"
 	leaseTTL        = 3 * time.Second
 	mostLeaseDelays = leaseTTL / 50
@@ -108,6 +110,7 @@ func (s *sharer) send(ctx context.Context, keeps bool, do func() error) error {
 func (s *sharer) keep(ctx context.Context, lease string) error {
 	ctx, cancel := context.WithTimeout(ctx, leaseTTL/4)
 	defer cancel()
+	sent := time.Now()
 	err := s.send(ctx, true, func() error {
 		if !time.Now().Before(s.leases[lease]) {
 			return errFaded
@@ -121,6 +124,13 @@ func (s *sharer) keep(ctx context.Context, lease string) error {
 	if s.bug == trustsTheTxn {
 		return nil
 	}
+	if err == nil {
+		s.own.Lock()
+		defer s.own.Unlock()
+		if s.open == lease && sent.After(s.kept) {
+			s.kept = sent
+		}
+	}
 	return err
 }
 
@@ -132,14 +142,19 @@ func (s *sharer) close(lease string) {
 	}
 }
 
-// lease returns one that takes more records and is known to live, by a request that began now.
-func (s *sharer) lease(ctx context.Context) (string, error) {
+// lease returns one that takes more records, and for how long it is known to live from now on: by
+// a request that begins now, or one that was sent lately.
+func (s *sharer) lease(ctx context.Context, lately time.Duration) (string, time.Duration, error) {
 	s.own.Lock()
-	open := s.open
+	open, age := s.open, time.Since(s.kept)
 	s.own.Unlock()
 	if open != "" {
-		return open, s.keep(ctx, open)
+		if age <= lately {
+			return open, leaseTTL - age, nil
+		}
+		return open, leaseTTL, s.keep(ctx, open)
 	}
+	sent := time.Now()
 	var fresh string
 	err := s.send(ctx, false, func() error {
 		s.count++
@@ -148,19 +163,26 @@ func (s *sharer) lease(ctx context.Context) (string, error) {
 		return nil
 	})
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	s.own.Lock()
 	defer s.own.Unlock()
-	s.open, s.asked = fresh, map[string]time.Time{}
-	return fresh, nil
+	s.open, s.kept, s.asked = fresh, sent, map[string]time.Time{}
+	return fresh, leaseTTL, nil
 }
 
 // Create implements [kv.Store].
 func (s *sharer) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	var err error
-	if rec.Lease, err = s.lease(ctx); err != nil {
+	lately := leaseTTL / 8
+	if s.bug == forgetsTheAge {
+		lately = leaseTTL * 3 / 4
+	}
+	lease, left, err := s.lease(ctx, lately)
+	if err != nil {
 		return kv.Record{}, err
+	}
+	if rec.Lease = lease; s.bug != forgetsTheAge {
+		rec.TTL = left
 	}
 	var got kv.Record
 	err = s.send(ctx, false, func() (err error) {
@@ -217,11 +239,12 @@ func (s *sharer) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Re
 	if err := s.send(ctx, false, func() (err error) { got, err = s.owned(name, rec); return err }); err != nil {
 		return kv.Record{}, err
 	}
+	got.TTL = leaseTTL
 	if got.Lease == open && len(may) == 1 {
 		s.backs(name, got, open)
 		return got, nil
 	}
-	to, err := s.lease(ctx)
+	to, _, err := s.lease(ctx, 0)
 	if err != nil || to == got.Lease {
 		return got, nil //nolint:nilerr // it has a good answer already
 	}
@@ -233,6 +256,7 @@ func (s *sharer) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Re
 		if at, err = s.owned(name, rec); err == nil && at.Revision == from {
 			at, err = s.put(name, moved)
 		}
+		at.TTL = leaseTTL
 		return err
 	}); err != nil {
 		return got, nil //nolint:nilerr // likewise

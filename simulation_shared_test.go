@@ -96,9 +96,11 @@ func TestTermsThatShareLeasesAreSafeInTheSimulation(t *testing.T) {
 func TestTheBugsOfSharedLeasesAreCaughtInTheSimulation(t *testing.T) {
 	for seed := range uint64(3) {
 		_, overlaps, _ := share(t, seed, trustsTheTxn, 20*time.Minute)
+		_, old, _ := share(t, seed, forgetsTheAge, 20*time.Minute)
 		_, _, worst := share(t, seed, forgetsOrphans, 20*time.Minute)
-		t.Logf("seed %d: %d overlaps by %s; nobody led for %v by %s", seed, overlaps, trustsTheTxn, worst, forgetsOrphans)
+		t.Logf("seed %d: %d overlaps by %s, %d by %s; nobody led for %v by %s", seed, overlaps, trustsTheTxn, old, forgetsTheAge, worst, forgetsOrphans)
 		require.NotZero(t, overlaps, trustsTheTxn)
+		require.NotZero(t, old, forgetsTheAge)
 		require.Greater(t, worst, longestVacancy, forgetsOrphans)
 	}
 }

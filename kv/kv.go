@@ -75,8 +75,10 @@ type Record struct {
 	Lasting bool
 
 	// Shared lets Create back the record by a lease that backs others of this process too,
-	// as Held.Share lets RefreshAll; all that is said there holds from the start. It is never
-	// set in a record that a store returns.
+	// as Held.Share lets RefreshAll; all that is said there holds from the start. The TTL that
+	// is granted may be shorter than Lifetime.Min, by up to an eighth and a second, if the lease
+	// was kept alive before the call: it is what is left of it, and the record in the safe says
+	// so. A refresh grants all of it. It is never set in a record that a store returns.
 	Shared bool
 
 	// Foreign is set if this library did not write the record, or wrote it in a

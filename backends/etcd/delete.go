@@ -24,7 +24,9 @@ func (sf safe) delete(ctx context.Context, rec kv.Record, unless ...safe) (held 
 		return err
 	}
 	if sf.sharing.shared(rec.Lease) {
-		err = withdraw() // the next create finds a lease that records share, or has one granted
+		if err = withdraw(); err == nil { // the next create finds a lease that records share, or has one granted
+			sf.sharing.empty(sf.start)
+		}
 	} else {
 		err = sf.spares.Provide(ctx, use{sf.start, rec.TTL}, func(ctx context.Context) (spare.Lease, error) { return sf.grant(ctx, rec.TTL) }, withdraw)
 	}
@@ -40,7 +42,7 @@ func (sf safe) withdraw(ctx context.Context, rec kv.Record, unless []safe) (held
 	for _, other := range unless {
 		vacant, looks = append(vacant, other.vacant()), append(looks, other.first(1))
 	}
-	conditions := append(sf.holds(rec), sf.says(rec)...)
+	conditions := append(sf.holds(rec), sf.says(sf.sharing.written(sf.start, rec))...)
 	for {
 		resp, err := sf.client.Txn(ctx).If(append(conditions, vacant...)...).Then(sf.deletes(sf.key(rec.Lease))...).Else(looks...).Commit()
 		if err != nil || resp.Succeeded {

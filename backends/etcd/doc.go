@@ -122,7 +122,7 @@
 //
 // TTLs are rounded up to whole seconds, and no lease is shorter than one and a
 // half election timeouts of the servers (2 s by default). Record.TTL is what was
-// granted. Records of leaders share leases ([Store.Create], [Store.RefreshAll]). A record in
+// granted, or left of a shared lease when the record was created. Records of leaders share leases ([Store.Create], [Store.RefreshAll]). A record in
 // the safe of the heir and one handed over to it share the heir's lease, which others never
 // do, until the latter moves to a lease that leaders share. A hand-over requires, in its Txn,
 // that the lease has a key: an heir without a record is no heir. That of HandOver requires that
@@ -201,8 +201,9 @@
 //
 //	Create           3: read, grant (w), Txn (w)
 //	Create, refused  1: read; in a race also grant and Txn (2 w)
-//	Create, shared   2: read and, beside it, keep-alive; Txn (w)
+//	Create, shared   2: read and, now and then beside it, keep-alive; Txn (w)
 //	… refused        1: read and keep-alive; in a race also Txn (w)
+//	… after Delete   1: Txn (w)
 //	Join             3: read of the line, grant (w), Txn (w)
 //	Stay             2: keep-alive, read
 //	Refresh          2: keep-alive, read
@@ -216,7 +217,9 @@
 //	Get              1: read; with Plain another, of the companion
 //	Watch            2 to begin with; with Plain 3
 //
-// A Create of a record that may share a lease takes 3 for the first of 500 records. That of
+// A Create of a record that may share a lease takes 3 for the first of 500 records. It keeps the
+// lease alive if nobody has done so for 900 ms or an eighth of the TTL; after a Delete that is one
+// more round trip. That of
 // another, after a Delete of the same safe, takes 2: it uses the lease that was granted beside
 // the Delete. A Delete of a record that has changed since the caller knew it takes 3: Txn (w),
 // read, Txn (w). A hand-over to an heir whose lease etcd denies is refused after 4 or 5, of

@@ -41,7 +41,7 @@ func (sf safe) fits(rec kv.Record) bool {
 // movedTo returns the record as it is once it has moved.
 func (c claim) movedTo() kv.Record {
 	rec := c.Record
-	rec.Lease = leaseName(c.to)
+	rec.Lease, rec.TTL = leaseName(c.to), whole(rec.TTL)
 	return rec
 }
 
@@ -63,7 +63,7 @@ func (b *batch) place(c *claim, share bool, now time.Time) bool {
 	case "", c.Lease:
 		var lacking bool
 		if to, lacking = c.sharing.move(c.start, c.Record, at.leave, now); lacking {
-			b.lacking = append(b.lacking, c.TTL)
+			b.lacking = append(b.lacking, whole(c.TTL))
 		}
 	default:
 		if at.from != c.Revision || at.leave {
@@ -160,8 +160,10 @@ func (s *Store) tend(ctx context.Context, now time.Time, lacking []time.Duration
 	slices.Sort(lacking)
 	for _, ttl := range slices.Compact(lacking) {
 		if s.sharing.begin(ttl) {
+			sent := instantly()
 			one, err := s.at("").grant(ctx, ttl)
 			s.sharing.granted(ttl, one, err)
+			s.sharing.renewed(one.ID, sent)
 		}
 	}
 	for _, r := range s.sharing.silents(now, true) {

@@ -83,14 +83,22 @@ func (b *batch) renew(ctx context.Context, share []claim) (map[clientv3.LeaseID]
 }
 
 // keepAlive keeps leases alive, as renew does.
-func (b *batch) keepAlive(ctx context.Context, leases []clientv3.LeaseID) (map[clientv3.LeaseID]time.Duration, error) {
+func (b *batch) keepAlive(ctx context.Context, leases []clientv3.LeaseID) (granted map[clientv3.LeaseID]time.Duration, err error) {
+	sent := instantly()
 	switch {
 	case len(leases) == 0:
 		return make(map[clientv3.LeaseID]time.Duration), nil
 	case b.wrapped():
-		return b.keepAliveEach(ctx, leases), nil
+		granted = b.keepAliveEach(ctx, leases)
+	default:
+		granted, err = b.keepAliveAll(ctx, leases)
 	}
-	return b.keepAliveAll(ctx, leases)
+	for id, ttl := range granted {
+		if ttl > 0 {
+			b.sharing.renewed(leaseName(id), sent)
+		}
+	}
+	return granted, err
 }
 
 // keepAliveAll keeps leases alive by one stream. The server takes the requests of a stream

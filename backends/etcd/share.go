@@ -14,17 +14,33 @@ import (
 // createShared creates a record with a lease that records share. Look finds out whether that
 // is of use, and sign writes.
 //
-// The lease is known to live before the record has it, by a keep-alive that began after the
-// call. The write may be carried out when nobody waits for it any more, and the lease would
-// keep the record alive for ever. So a write of an unknown outcome closes the lease.
+// The lease is known to live before the record has it, by a keep-alive that was answered. If that
+// was sent before the call, the record's TTL is so much shorter, in its text too: whoever finds it
+// trusts it from the start of the call. The write may be carried out when nobody waits for it any
+// more, and the lease would keep the record alive for ever. So a write of an unknown outcome closes
+// the lease.
 func (sf safe) createShared(ctx context.Context, ttl time.Duration, look func() error, sign func(spare.Lease) (kv.Record, error)) (kv.Record, error) {
-	one, err := sf.shareLease(ctx, ttl, look)
-	if err == nil && one.ID == "" {
-		one, err = sf.shareNewLease(ctx, ttl)
+	if sf.sharing.refill(sf.start) {
+		look = func() error { return nil }
 	}
+	one, err := sf.shareLease(ctx, ttl, look)
 	if err != nil {
 		return kv.Record{}, err
 	}
+	if one.ID != "" {
+		rec, err := sf.createWith(one, sign)
+		if !errors.Is(err, rpctypes.ErrLeaseNotFound) { // it has ended since it was kept alive, with all that had it
+			return rec, err
+		}
+	}
+	if one, err = sf.shareNewLease(ctx, ttl); err != nil {
+		return kv.Record{}, err
+	}
+	return sf.createWith(one, sign)
+}
+
+// createWith creates a record with a lease that has a place for it.
+func (sf safe) createWith(one spare.Lease, sign func(spare.Lease) (kv.Record, error)) (kv.Record, error) {
 	defer sf.sharing.exit(one.ID)
 	rec, err := sign(one)
 	switch {
@@ -36,11 +52,17 @@ func (sf safe) createShared(ctx context.Context, ttl time.Duration, look func() 
 	return rec, err
 }
 
-// shareLease returns a lease that takes one more record, and keeps it alive while it looks. If
-// there is none, or nobody can say that it lives, it returns none.
+// shareLease returns a lease that takes one more record, and looks. If the lease was not kept alive
+// lately, it does that meanwhile. If there is none, or nobody can say that it lives, it returns none.
 func (sf safe) shareLease(ctx context.Context, ttl time.Duration, look func() error) (spare.Lease, error) {
 	there := sf.sharing.enter(ttl, time.Now())
-	one, err := spare.KeepAlive(ctx, there, sf.lives, look)
+	one := sf.sharing.fresh(there, instantly())
+	var err error
+	if one.ID != "" {
+		err = look()
+	} else {
+		one, err = spare.KeepAlive(ctx, there, sf.lives, look)
+	}
 	if err != nil || one.ID == "" {
 		sf.sharing.exit(there.ID)
 		if err == nil {
@@ -55,8 +77,10 @@ func (sf safe) shareLease(ctx context.Context, ttl time.Duration, look func() er
 // returns that lease and keeps it alive. If nobody can say that this one lives, it returns none.
 func (sf safe) shareNewLease(ctx context.Context, ttl time.Duration) (fresh spare.Lease, err error) {
 	if sf.sharing.begin(ttl) {
+		sent := instantly()
 		fresh, err = sf.grant(ctx, ttl)
 		sf.sharing.granted(ttl, fresh, err)
+		sf.sharing.renewed(fresh.ID, sent)
 	} else {
 		err = sf.sharing.wait(ctx, ttl)
 	}
@@ -76,8 +100,12 @@ func (sf safe) shareNewLease(ctx context.Context, ttl time.Duration) (fresh spar
 
 // lives keeps a lease alive that records share. One that etcd denies takes no more of them.
 func (sf safe) lives(ctx context.Context, lease string) error {
+	sent := instantly()
 	_, err := sf.keepAlive(ctx, lease)
-	if errors.Is(err, errDenied) {
+	switch {
+	case err == nil:
+		sf.sharing.renewed(lease, sent)
+	case errors.Is(err, errDenied):
 		sf.sharing.close(lease)
 	}
 	return err

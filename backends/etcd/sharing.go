@@ -42,6 +42,7 @@ type sharing struct {
 	granting map[time.Duration]chan struct{} // by TTL; closed once that is over
 	refused  time.Time                       // when a server refused a move
 	full     time.Time                       // likewise, because it takes no writes
+	emptied  map[string]struct{}             // keys: see empty
 }
 
 // A sharedLease is a lease that many records share.
@@ -53,7 +54,8 @@ type sharedLease struct {
 	joining int                 // records that are being created with it
 	closed  bool                // it takes no more, and records leave it
 	until   time.Time           // then it is closed
-	kept    time.Time           // when it was last to be kept alive
+	kept    time.Time           // when it was last to be kept alive, or a little later
+	proved  instant             // when the last request was sent that has kept it alive for certain
 	since   time.Time           // silence counts from then on
 	checked time.Time           // when silents last looked at it for a batch
 	glanced time.Time           // likewise, for anybody else
@@ -63,8 +65,9 @@ type sharedLease struct {
 type backing struct {
 	signature string
 	token     uint64
-	from      uint64    // the revision that it moves from, until it is known to have moved
-	asked     time.Time // when it was last to be refreshed
+	ttl       time.Duration // in its text
+	from      uint64        // the revision that it moves from, until it is known to have moved
+	asked     time.Time     // when it was last to be refreshed
 }
 
 // A place is where a record is, as far as is known here.
@@ -150,14 +153,14 @@ func (s *sharing) move(key string, rec kv.Record, leaves bool, now time.Time) (l
 		return "", false
 	}
 	s.closeIdle(now)
-	to := s.open(rec.TTL)
+	to := s.open(whole(rec.TTL))
 	if to == nil {
 		return "", true
 	}
 	if !s.succeeds(key, rec) {
 		return "", false
 	}
-	to.backs[key] = &backing{signature: rec.Signature, token: rec.Token, from: rec.Revision, asked: now}
+	to.backs[key] = &backing{signature: rec.Signature, token: rec.Token, ttl: whole(rec.TTL), from: rec.Revision, asked: now}
 	to.kept = now
 	return to.name, false
 }
@@ -213,7 +216,7 @@ func (s *sharing) joined(lease, key string, rec kv.Record, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if l := s.leases[lease]; l != nil && s.succeeds(key, rec) {
-		l.backs[key] = &backing{signature: rec.Signature, token: rec.Token, asked: now}
+		l.backs[key] = &backing{signature: rec.Signature, token: rec.Token, ttl: rec.TTL, asked: now}
 	}
 }
 

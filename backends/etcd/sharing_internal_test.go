@@ -339,3 +339,66 @@ func TestALeaseIsSharedForABoundedTime(t *testing.T) {
 	require.Greater(t, now, most/2)
 	require.LessOrEqual(t, now, most+4)
 }
+
+func instantAt(mono, boot float64) instant {
+	return instant{at(mono), time.Duration(boot * float64(time.Second))}
+}
+
+func TestALeaseIsTakenAsItIsOnlyIfItWasKeptAliveLately(t *testing.T) {
+	one := spare.Lease{ID: "one", TTL: leaseTTL}
+	for what, c := range map[string]struct {
+		now  instant
+		left time.Duration
+	}{
+		"at once":                   {instantAt(1, 11), leaseTTL},
+		"a moment later":            {instantAt(1.5, 11.5), leaseTTL - 500*time.Millisecond},
+		"a little before that":      {instantAt(1.9, 11.9), leaseTTL - 900*time.Millisecond},
+		"later":                     {instantAt(1.91, 11.91), 0},
+		"the system was suspended":  {instantAt(1.2, 11.7), leaseTTL - 700*time.Millisecond},
+		"it was suspended for long": {instantAt(1.2, 20), 0},
+		"somebody has set a clock":  {instantAt(1.2, 3), leaseTTL - 200*time.Millisecond},
+		"before it was kept alive":  {instantAt(0.5, 10.5), 0},
+	} {
+		t.Run(what, func(t *testing.T) {
+			s := granted(t, "one")
+			require.Empty(t, s.fresh(one, c.now), "nobody has said when it was granted")
+			s.renewed("one", instantAt(1, 11))
+			s.renewed("one", instantAt(0, 10)) // which was answered late
+			s.renewed("two", instantAt(1, 11))
+			got := s.fresh(one, c.now)
+			require.Equal(t, c.left, got.TTL)
+			require.Equal(t, c.left != 0, got.ID != "")
+			require.Equal(t, leaseTTL, whole(leaseTTL-lately), "what is left tells the TTL of the lease")
+		})
+	}
+	require.Empty(t, granted(t, "one").fresh(spare.Lease{}, instantAt(0, 0)))
+}
+
+func TestFewKeysAreRememberedThatWereEmptied(t *testing.T) {
+	var s sharing
+	require.False(t, s.refill("a"))
+	s.empty("a")
+	require.True(t, s.refill("a"))
+	require.False(t, s.refill("a"), "the next one looks")
+	for i := range 2 * mostEmptied {
+		s.empty(fmt.Sprint(i))
+		require.LessOrEqual(t, len(s.emptied), mostEmptied)
+		require.Contains(t, s.emptied, fmt.Sprint(i))
+	}
+}
+
+func TestARecordIsKnownByTheTTLInItsText(t *testing.T) {
+	s := granted(t, "one")
+	short := record("a", 1, 1)
+	short.Lease, short.TTL = "one", leaseTTL-300*time.Millisecond
+	s.joined("one", "key", short, at(0))
+	refreshed := short
+	refreshed.TTL = leaseTTL
+	require.Equal(t, short, s.written("key", refreshed))
+	require.Equal(t, refreshed, s.written("another", refreshed))
+	s.close("one")
+	grantTo(t, s, "two")
+	moved := moves(t, s, "key", short, "two", at(1))
+	moved.TTL = leaseTTL
+	require.Equal(t, moved, s.written("key", moved), "whose text has all of it again")
+}

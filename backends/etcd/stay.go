@@ -28,7 +28,11 @@ func (sf safe) stay(ctx context.Context, rec kv.Record) (standing, error) {
 	var least time.Duration
 	denied := make(map[string]bool)
 	for _, lease := range leases {
+		sent := instantly()
 		ttl, err := sf.keepAlive(ctx, lease)
+		if err == nil {
+			sf.sharing.renewed(lease, sent)
+		}
 		switch {
 		case err == nil && (least == 0 || ttl < least):
 			least = ttl

@@ -84,8 +84,9 @@ func New(client *clientv3.Client, opts *Options) *Store {
 // lease granted, that is kept alive beside the read, and no other is granted.
 //
 // In the layout OneKey and without Options.Plain, a record that may be Shared gets a lease
-// that up to 500 records share. It is kept alive beside the read; one is granted if there is
-// none.
+// that up to 500 records share; one is granted if there is none. It is kept alive beside the
+// read, unless that was done up to 900 ms and an eighth of the TTL ago: then the record's TTL is
+// what is left. The first create after a Delete of the safe by this Store does not read first.
 //
 // A lost reply leaves a lease behind, with the record or without it. It fades by itself:
 // nobody keeps it alive, or, if it is shared, its other records leave it with their next
