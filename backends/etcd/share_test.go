@@ -39,6 +39,7 @@ func TestAStoreWhoseRecordsShareKeepsTheContract(t *testing.T) {
 		// Of the TTL, which is a little shorter until a refresh.
 		"lifetime and create agree on which TTLs are to be had",
 		"publishing a note alone is a change",
+		"a create that was cut short can be adopted",
 	}
 	kvtest.RunCases(t, b, slices.DeleteFunc(kvtest.Cases(), func(c kvtest.Case) bool { return slices.Contains(others, c.Name) }))
 }

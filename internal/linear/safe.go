@@ -202,6 +202,9 @@ func (s safe) shows(rec *Record) bool {
 // sign puts op's record with its new signature into the empty safe.
 func (s safe) sign(op *action) (safe, bool) {
 	rec, ttl := op.written(), op.written().TTL
+	if op.Kind == Create && op.Given.Shared { // its lease may have been kept alive before
+		ttl -= ttl / 8
+	}
 	s.held, s.signature, s.value, s.note = true, rec.Signature, rec.Value, rec.Note
 	s.token, s.revision, s.dies = op.token, op.revision, op.dies
 	if op.Outcome == Done {

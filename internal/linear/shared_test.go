@@ -241,3 +241,38 @@ func (b *notebook) move(p page, before kv.Record, asks bool) page {
 	p.from = from
 	return p
 }
+
+// A lease that was kept alive a moment before has so much less left.
+func TestARecordThatSharesItsLeaseMayFadeAnEighthSooner(t *testing.T) {
+	const done, unknown = linear.Done, linear.Unknown
+	left := func(ms int) *linear.Record {
+		r := rec("a", "1", 1, 1)
+		r.TTL = time.Duration(ms) * time.Millisecond
+		return r
+	}
+	shared := func(op linear.Operation) linear.Operation {
+		given := *rec("a", "1", 0, 0)
+		given.Shared = true
+		op.Given = &given
+		return op
+	}
+	for sentence, history := range map[string][]linear.Operation{
+		"it is told": {at(1, 0, 1, shared(create(left(88), done))), at(2, 80, 81, get(left(88))), at(2, 88, 89, get(nil))},
+		"it is not":  {at(1, 0, 1, shared(create(left(88), unknown))), at(2, 80, 81, get(left(88))), at(2, 88, 89, get(nil))},
+	} {
+		require.Equal(t, linear.Kept, check(t, history).Result, sentence)
+	}
+	for sentence, history := range map[string][]linear.Operation{
+		"sooner":          {at(1, 0, 1, shared(create(left(87), done)))},
+		"before its time": {at(1, 0, 1, shared(create(left(95), done))), at(2, 88, 94, get(nil))},
+		"it may not":      {at(1, 0, 1, create(left(95), done))},
+		"nor if unknown":  {at(1, 0, 1, create(left(88), unknown)), at(2, 80, 81, get(left(88))), at(2, 88, 89, get(nil))},
+	} {
+		for i := range history {
+			if history[i].Kind == linear.Create && !history[i].Given.Shared {
+				history[i].Given = rec("a", "1", 0, 0)
+			}
+		}
+		require.Equal(t, linear.Broken, check(t, history).Result, sentence)
+	}
+}
