@@ -44,7 +44,7 @@ func (sf safe) withdraw(ctx context.Context, rec kv.Record, unless []safe) (held
 	}
 	conditions := append(sf.holds(rec), sf.says(sf.sharing.written(sf.start, rec))...)
 	for {
-		resp, err := sf.client.Txn(ctx).If(append(conditions, vacant...)...).Then(sf.deletes(sf.key(rec.Lease))...).Else(looks...).Commit()
+		resp, err := sf.txn(ctx).If(append(conditions, vacant...)...).Then(sf.deletes(sf.key(rec.Lease))...).Else(looks...).Commit()
 		if err != nil || resp.Succeeded {
 			return kv.Record{}, err
 		}

@@ -152,7 +152,7 @@ func (sf safe) put(ctx context.Context, rec, former kv.Record, conditions ...cli
 	if old := sf.key(former.Lease); former.Signature != "" && old != key {
 		ops = append(ops, sf.deletes(old)...)
 	}
-	resp, err := sf.client.Txn(ctx).If(conditions...).Then(ops...).Else(sf.gets(key)...).Commit()
+	resp, err := sf.txn(ctx).If(conditions...).Then(ops...).Else(sf.gets(key)...).Commit()
 	if errors.Is(err, rpctypes.ErrRequestTooLarge) {
 		err = fmt.Errorf("%w: %w", kv.ErrInvalid, err)
 	}
