@@ -16,8 +16,9 @@ var storeNames = []string{inEtcd, inConsul, inRedis, inMemory}
 
 // A server is one that a work runs on.
 type server struct {
-	addr  string
-	meter meter
+	addr    string
+	process *testenv.Server // nil if there is none
+	meter   meter
 }
 
 // startServer starts a server of the stage's own that syncs to the disk as it does by
@@ -27,17 +28,20 @@ func startServer(st *stage, store string) (*server, error) {
 	err := st.try(func() {
 		switch store {
 		case inEtcd:
-			s.addr = testenv.StartEtcd(st, "--unsafe-no-fsync=false", "--election-timeout=1000").Addr()
+			s.process = testenv.StartEtcd(st, "--unsafe-no-fsync=false", "--election-timeout=1000")
+			s.addr = s.process.Addr()
 			s.meter = etcdMeter{s.addr}
 		case inConsul:
-			s.addr = testenv.StartConsul(st, map[string]any{
+			s.process = testenv.StartConsul(st, map[string]any{
 				// api.Lock has one for each that waits or holds.
 				"limits":    map[string]any{"http_max_conns_per_client": 18_000},
 				"telemetry": map[string]any{"prometheus_retention_time": "24h", "disable_hostname": true},
-			}).Addr()
+			})
+			s.addr = s.process.Addr()
 			s.meter = consulMeter{s.addr}
 		case inRedis:
-			s.addr = testenv.StartRedis(st, "--appendfsync", "everysec").Addr()
+			s.process = testenv.StartRedis(st, "--appendfsync", "everysec")
+			s.addr = s.process.Addr()
 			client := redisClient(s.addr)
 			st.Cleanup(func() { client.Close() })
 			s.meter = redisMeter{client}

@@ -116,7 +116,7 @@ func (t *trial) seat(of int) seat {
 func works() []work {
 	return []work{
 		acquireWork(), handoverWork(), loneWork(), crashWork(), cutWork(), stopWork(), vacancyWork(),
-		waitersWork(), crowdWork(), refreshWork(), watchWork(), simulationWork(),
+		waitersWork(), crowdWork(), restartWork(), refreshWork(), watchWork(), simulationWork(),
 	}
 }
 
