@@ -97,7 +97,7 @@ func (b *batch) claim(ctx context.Context, i int) (claim, bool) {
 	if err != nil || checkOwn(rec) != nil || rec.Revision == 0 || rec.Lease == "" {
 		return claim{}, false
 	}
-	if b.sharing.asks(rec.Lease, key, rec.Signature, now()) == ended {
+	if stands := b.sharing.asks(rec.Lease, key, rec.Signature, now()); stands == late || stands == ended {
 		return claim{}, false
 	}
 	has := version{key: b.seen.index(key, rec)}
@@ -238,7 +238,7 @@ func (b *batch) keepAlive(ctx context.Context, some []claim) {
 		return
 	}
 	for _, c := range some {
-		if b.sharing.keeps(session, c.key, c.Signature) == ended {
+		if !b.sharing.keeps(session, c.key, c.Signature) {
 			b.fail(ctx, []claim{c}, errEnded)
 			continue
 		}

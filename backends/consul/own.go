@@ -39,7 +39,7 @@ func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Reco
 	// replaced: its successor came after the read, and has started all sessions
 	// anew.
 	renewed, err := s.renewShared(ctx, found.session)
-	if err == nil && s.sharing.keeps(found.session, key, rec.Signature) == ended {
+	if err == nil && !s.sharing.keeps(found.session, key, rec.Signature) {
 		err = errEnded
 	}
 	if err != nil {

@@ -40,7 +40,7 @@ type sharedSession struct {
 	backs map[string]*backing // by key
 	acked instant             // when the last renewal was sent that Consul has acknowledged
 	full  bool                // it takes no more records, whatever their keys are
-	over  bool                // it is not renewed any more
+	over  bool                // it was not renewed in time: no renewal of it counts any more
 
 	tended time.Time // when silents went through its list
 }
@@ -74,11 +74,13 @@ type standing int
 const (
 	alone  standing = iota // it is not shared
 	backed                 // it is shared, and may be renewed
+	late                   // it is shared, and was not renewed in time
 	ended                  // it is shared, and backs the record no longer
 )
 
 // asks takes in that a record is to be refreshed, and returns how it stands. What Consul has not
-// renewed for a TTL is renewed no more, so that it fades for certain.
+// renewed for a TTL backs nobody's trust any more. Its records may still be kept, while work goes on
+// that has lost its term: they keep others out for as long as Consul has them.
 func (s *sharing) asks(session, key, signature string, now instant) standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,26 +89,31 @@ func (s *sharing) asks(session, key, signature string, now instant) standing {
 		l.over = true
 	}
 	stands := l.stands(key, signature)
-	if stands == backed {
+	if stands == backed || stands == late {
 		b := l.backs[key]
 		b.asked, b.look, b.spent = now.mono, now.mono.Add(lives*l.ttl), true
 	}
 	return stands
 }
 
-// keeps returns how a record stands.
-func (s *sharing) keeps(session, key, signature string) standing {
+// keeps reports whether a record's session still backs it.
+func (s *sharing) keeps(session, key, signature string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sessions[session].stands(key, signature)
+	stands := s.sessions[session].stands(key, signature)
+	return stands == alone || stands == backed
 }
 
 func (l *sharedSession) stands(key, signature string) standing {
 	if l == nil {
 		return alone
 	}
-	if b := l.backs[key]; b == nil || b.signature != signature || b.fading || l.over {
+	b := l.backs[key]
+	switch {
+	case b == nil || b.signature != signature || b.fading:
 		return ended
+	case l.over:
+		return late
 	}
 	return backed
 }
@@ -152,7 +159,7 @@ func (s *sharing) free(session, key string) {
 
 // renewed takes in that Consul has renewed a session, as was asked at an instant. It reports
 // whether that counts. A session that was not renewed for longer than its TTL may have been at
-// its end meanwhile, and is never renewed again.
+// its end meanwhile, and no renewal counts again.
 func (s *sharing) renewed(session string, sent, now instant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -258,8 +265,8 @@ func (s *sharing) silents(now time.Time, most int) map[string][]string {
 	defer s.mu.Unlock()
 	var all map[string][]string
 	for id, l := range s.sessions {
-		if l.over || now.Sub(l.tended) < l.ttl/8 {
-			continue // it fades with all that it has, or there is time
+		if now.Sub(l.tended) < l.ttl/8 {
+			continue
 		}
 		l.tended = now
 		for key, b := range l.backs {

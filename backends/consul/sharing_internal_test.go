@@ -52,7 +52,7 @@ func TestASessionLocksSoManyKeysInAllItsLife(t *testing.T) {
 	require.True(t, s.begin(unitTTL, begin))
 }
 
-func TestARenewalThatComesTooLateEndsTheSession(t *testing.T) {
+func TestARenewalThatComesTooLateCountsNoMore(t *testing.T) {
 	for _, pass := range map[string]func(instant, time.Duration) instant{
 		"time":      later,
 		"a suspend": func(i instant, d time.Duration) instant { return instant{i.mono.Add(1), i.boot + d} },
@@ -63,17 +63,17 @@ func TestARenewalThatComesTooLateEndsTheSession(t *testing.T) {
 		soon := later(begin, unitTTL/2)
 		require.True(t, s.renewed("one", soon, soon))
 		require.True(t, s.renewed("one", later(begin, 1), soon), "one that was sent before")
-		late := pass(soon, unitTTL)
+		after := pass(soon, unitTTL)
 		other := sharingOf(t, soon)
 		other.enter(unitTTL, "a", "s", soon)
-		require.Equal(t, ended, other.asks("one", "a", "s", late))
+		require.Equal(t, late, other.asks("one", "a", "s", after))
 		require.False(t, other.renewed("one", soon, soon), "for ever")
-		require.Empty(t, s.enter(unitTTL, "b", "s", late))
-		require.False(t, s.renewed("one", late, late))
-		require.False(t, s.renewed("one", late, late), "and for ever")
-		require.Equal(t, ended, s.keeps("one", "a", "s"))
-		require.True(t, s.begin(unitTTL, late))
-		require.True(t, s.shared("one"), "what has it is not renewed")
+		require.Empty(t, s.enter(unitTTL, "b", "s", after))
+		require.False(t, s.renewed("one", after, after))
+		require.False(t, s.renewed("one", after, after), "and for ever")
+		require.False(t, s.keeps("one", "a", "s"))
+		require.True(t, s.begin(unitTTL, after))
+		require.True(t, s.shared("one"), "what has it is known")
 	}
 }
 
@@ -95,8 +95,8 @@ func TestWhatNobodyAsksForFadesAndIsNotRefreshedAfterwards(t *testing.T) {
 	require.False(t, s.fades("one", "b", end))
 	require.True(t, s.fades("one", "a", end))
 	require.Equal(t, ended, s.asks("one", "a", "s", later(begin, lives*unitTTL)))
-	require.Equal(t, ended, s.keeps("one", "a", "s"))
-	require.Equal(t, backed, s.keeps("one", "b", "s"))
+	require.False(t, s.keeps("one", "a", "s"))
+	require.True(t, s.keeps("one", "b", "s"))
 	s.free("one", "a")
 	require.Empty(t, s.enter(unitTTL, "a", "again", begin))
 	s.soon("one", end, "a", "c")

@@ -204,8 +204,28 @@ func TestWhatAnotherHasWrittenOverARecordIsNotLetGo(t *testing.T) {
 	})
 }
 
-// Consul may have begun to end it when it is renewed.
-func TestASessionThatWasNotRenewedInTimeIsRenewedNoMore(t *testing.T) {
+// With the flags of a lock, it is open to api.Lock when the session has ended.
+func TestALockThatAnotherHasWrittenOverARecordIsOpenedAndKeepsWhatItSays(t *testing.T) {
+	t.Parallel()
+	for _, opts := range []*consulkv.Options{options, {MinTTL: options.MinTTL, Plain: true}} {
+		inTime(t, func(ttl time.Duration) bool {
+			s, client, _ := openAs(t, opts)
+			records := crowdOf(t, s, 2, ttl)
+			key := records[0].Name
+			_, err := client.KV().Put(&api.KVPair{Key: key, Value: []byte("mine now"), Flags: api.LockFlagValue}, nil)
+			require.NoError(t, err)
+			if !goesOn(t, s, records[1:], func() bool { return pair(t, client, key).Session == "" }) {
+				return false
+			}
+			require.Equal(t, "mine now", string(pair(t, client, key).Value))
+			return true
+		})
+	}
+}
+
+// Consul may have begun to end it when it is renewed. A record that is kept while work goes on
+// keeps others out all the same.
+func TestARenewalOfASessionThatWasNotRenewedInTimeProvesNothing(t *testing.T) {
 	t.Parallel()
 	const ttl = time.Second
 	s, _, requests := openAs(t, options)
@@ -218,7 +238,7 @@ func TestASessionThatWasNotRenewedInTimeIsRenewedNoMore(t *testing.T) {
 	for _, v := range kvtest.RefreshAll(t, t.Context(), s, records) {
 		require.Error(t, v.Err)
 	}
-	require.Zero(t, requests.take()["session/renew/"])
+	require.NotZero(t, requests.take()["session/renew/"])
 	require.NotEqual(t, records[0].Record.Lease, crowdOf(t, s, 1, ttl)[0].Record.Lease)
 	require.Eventually(t, func() bool { return vacant(t, s, records[0].Name) }, time.Minute, 100*time.Millisecond)
 }

@@ -13,8 +13,12 @@ import (
 const aside = time.Second
 
 // tend looks at what nobody refreshes any more of the shared sessions, and lets go what was
-// left behind there. It takes no longer than within.
+// left behind there. It takes no longer than within, and than a quarter of the time that ctx has
+// left: somebody waits who has a good answer.
 func (s *Store) tend(ctx context.Context, within time.Duration) {
+	if end, ok := ctx.Deadline(); ok {
+		within = min(within, time.Until(end)/4)
+	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for session, keys := range s.sharing.silents(time.Now(), txnOps) {
@@ -57,8 +61,11 @@ func (s *Store) lockedBy(ctx context.Context, session string, keys []string) ([]
 func (s *Store) letGo(ctx context.Context, session, key string) error {
 	for tried := (version{}); ; {
 		now, err := s.look(ctx, key)
-		if err != nil || now.session != session || now.rec.Foreign {
+		switch {
+		case err != nil || now.session != session:
 			return err
+		case now.rec.Foreign:
+			return s.unlockOther(ctx, session, key)
 		}
 		_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, session, now.rest())))
 		if _, refused := errors.AsType[*refusal](err); !refused || now.version == tried {
@@ -66,4 +73,19 @@ func (s *Store) letGo(ctx context.Context, session, key string) error {
 		}
 		tried = now.version
 	}
+}
+
+// unlockOther opens a key that the session has locked, and in which somebody else has written, as
+// Consul does when a session expires: what was written stays. Without the flags of a lock it is left
+// alone: to others it is held either way.
+func (s *Store) unlockOther(ctx context.Context, session, key string) error {
+	found, err := s.transact(ctx, []*api.KVTxnOp{{Verb: api.KVGetOrEmpty, Key: key}}, &api.QueryOptions{RequireConsistent: true})
+	if err != nil || len(found) != 1 || found[0].Session != session || found[0].Flags != api.LockFlagValue {
+		return err
+	}
+	_, err = s.apply(ctx, key, []*api.KVTxnOp{
+		{Verb: api.KVCheckIndex, Key: key, Index: found[0].ModifyIndex},
+		{Verb: api.KVUnlock, Key: key, Value: found[0].Value, Flags: found[0].Flags, Session: session},
+	})
+	return err
 }
