@@ -40,15 +40,14 @@ type Verdict struct {
 }
 
 // Refresh has the store refresh a record, together with others that are asked for within
-// the window. It takes no longer than within, counted from now. Tell is called once, from
+// the window. It takes no longer than within, counted from now, or a window longer. Tell is called once, from
 // another goroutine. The store is one that From has returned.
 //
 // Cancel calls the refresh off, which is told soon, unless the store has said what became of
 // it. What is on its way may still be carried out. Cancel waits for nobody, and may be called
 // more than once.
 func Refresh(store kv.Batch, window, within time.Duration, held kv.Held, tell func(Verdict)) (cancel func()) {
-	p := &part{held: held, tell: tell}
-	deadline := time.Now().Add(within)
+	p := &part{held: held, tell: tell, deadline: time.Now().Add(within)}
 	c := class{store, window}
 	mu.Lock()
 	defer mu.Unlock()
@@ -57,13 +56,13 @@ func Refresh(store kv.Batch, window, within time.Duration, held kv.Held, tell fu
 		r = begin(c)
 		open[c] = r
 	}
-	r.join(p, deadline)
-	return func() { r.cancel(p) }
+	r.join(p)
+	return func() { r.end(p, context.Canceled) }
 }
 
-// cancel calls a part off. If no other is left, that ends the round: nobody asks the store
-// any more, or the call is called off, and the part is told when it has returned.
-func (r *round) cancel(p *part) {
+// end calls a part off, and tells it why. If no other is left, that ends the round: nobody asks the
+// store any more, or the call is called off, and the part is told when it has returned.
+func (r *round) end(p *part, why error) {
 	mu.Lock()
 	defer mu.Unlock()
 	r.mu.Lock()
@@ -81,5 +80,5 @@ func (r *round) cancel(p *part) {
 	}
 	p.told = true
 	r.live--
-	go p.tell(Verdict{Err: context.Canceled, Opened: r.opened})
+	go p.tell(Verdict{Err: why, Opened: r.opened})
 }

@@ -24,14 +24,15 @@ type round struct {
 	called   bool // nothing joins any more
 	parts    []*part
 	live     int       // parts that were not told
-	deadline time.Time // the earliest of all parts
+	deadline time.Time // the latest of all parts
 }
 
 // A part is one refresh of a round.
 type part struct {
-	held kv.Held
-	tell func(Verdict)
-	told bool // or about to be
+	held     kv.Held
+	tell     func(Verdict)
+	deadline time.Time
+	told     bool // or about to be
 }
 
 // begin makes a round whose window opens now.
@@ -43,11 +44,11 @@ func begin(c class) *round {
 }
 
 // join adds a part. It is called with the package's mutex held, and the round is open.
-func (r *round) join(p *part, deadline time.Time) {
+func (r *round) join(p *part) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.parts) == 0 || deadline.Before(r.deadline) {
-		r.deadline = deadline
+	if p.deadline.After(r.deadline) {
+		r.deadline = p.deadline
 	}
 	r.parts = append(r.parts, p)
 	r.live++
@@ -79,6 +80,7 @@ func (r *round) run() {
 	if len(parts) == 0 {
 		return
 	}
+	defer r.hurry(parts, deadline)()
 	last := r.ask(parts, deadline)
 	for _, p := range parts {
 		if done, _ := r.finish(p); done { // not if the store keeps the contract
@@ -87,6 +89,22 @@ func (r *round) run() {
 	}
 	if last != nil {
 		last()
+	}
+}
+
+// hurry ends parts whose deadlines come well before that of the call, when they have come: one that
+// is in a hurry does not cut the others short. Forget stops it.
+func (r *round) hurry(parts []*part, deadline time.Time) (forget func()) {
+	var timers []*time.Timer
+	for _, p := range parts {
+		if deadline.Sub(p.deadline) > r.class.window {
+			timers = append(timers, time.AfterFunc(time.Until(p.deadline), func() { r.end(p, context.DeadlineExceeded) }))
+		}
+	}
+	return func() {
+		for _, t := range timers {
+			t.Stop()
+		}
 	}
 }
 
