@@ -34,11 +34,11 @@ func (c *campaign) sendTogether(k machine.Key, r *machine.Request, now machine.I
 	id, asked := r.ID, time.Now()
 	c.calls[k] = call{id, gather.Refresh(c.batch, c.pace.window, r.Within, c.held(k, r), func(v gather.Verdict) {
 		a := machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: max(asked.Sub(v.Opened), 0)}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.answer(machine.Refresh, &a, v.Err)
-		c.jobs--
-		c.conclude()
+		c.soon(func() {
+			c.answer(machine.Refresh, &a, v.Err)
+			c.jobs--
+			c.conclude()
+		})
 	})}
 }
 

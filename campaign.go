@@ -99,7 +99,7 @@ func (c *campaign) enter() (then func()) {
 			return
 		}
 		c.state, c.trace = *machine.New(cfg, memory), machine.Begin(c.base, cfg, memory)
-		c.turn.Ring = func() { c.post(&machine.Event{Kind: machine.Tick}) }
+		c.turn.Ring = func() { c.soon(func() { c.step(&machine.Event{Kind: machine.Tick}) }) }
 		c.step(&machine.Event{Kind: machine.Enter, Rest: s.rest, Once: s.once, Drain: s.drain})
 	}
 }
@@ -188,6 +188,20 @@ func (c *campaign) verdict(ctx context.Context) error {
 		err = fmt.Errorf("%w; when last told, %w", err, held)
 	}
 	return c.told.with(err)
+}
+
+// soon does something under the mutex: at once if it is free, so that whoever calls waits for nobody.
+func (c *campaign) soon(do func()) {
+	if !c.mu.TryLock() {
+		go func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			do()
+		}()
+		return
+	}
+	defer c.mu.Unlock()
+	do()
 }
 
 // post gives the machine an event.
