@@ -22,10 +22,9 @@ type hub struct {
 	client redis.UniversalClient
 	events string // the prefix of the channels of keyspace events
 
-	mu    sync.Mutex
-	ears  map[string][]*sight // by key
-	fresh map[string]struct{} // the keys that came or went since the subscriptions were last tuned
-	now   *listening          // nil while nobody watches
+	mu   sync.Mutex
+	ears map[string][]*sight // by key
+	now  *listening          // nil while nobody watches
 }
 
 func newHub(client redis.UniversalClient) *hub {
@@ -37,7 +36,6 @@ func newHub(client redis.UniversalClient) *hub {
 		client: client,
 		events: fmt.Sprintf("__keyspace@%d__:", db),
 		ears:   make(map[string][]*sight),
-		fresh:  make(map[string]struct{}),
 	}
 }
 
@@ -50,7 +48,7 @@ func (h *hub) join(key string, v *sight) (leave func()) {
 		h.now = h.listen()
 	}
 	if h.ears[key] == nil {
-		h.change(key, h.now)
+		h.now.change(key)
 	}
 	h.ears[key] = append(h.ears[key], v)
 	return func() { h.leave(key, v) }
@@ -64,7 +62,7 @@ func (h *hub) leave(key string, v *sight) {
 	h.ears[key] = slices.DeleteFunc(h.ears[key], func(one *sight) bool { return one == v })
 	if len(h.ears[key]) == 0 {
 		delete(h.ears, key)
-		h.change(key, now)
+		now.change(key)
 	}
 	last := len(h.ears) == 0
 	if last {
@@ -80,15 +78,6 @@ func (h *hub) leave(key string, v *sight) {
 	select {
 	case <-now.done:
 	case <-patience.C:
-	}
-}
-
-// change notes that a key has come or gone.
-func (h *hub) change(key string, now *listening) {
-	h.fresh[key] = struct{}{}
-	select {
-	case now.changed <- struct{}{}:
-	default:
 	}
 }
 

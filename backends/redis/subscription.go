@@ -26,7 +26,8 @@ const (
 
 // listening is one stretch of time with somebody to hand hints to.
 type listening struct {
-	changed chan struct{} // tells of keys that came or went
+	fresh   map[string]struct{} // keys that came or went since it was last tuned; guarded by the hub's mutex
+	changed chan struct{}       // tells that there are some
 	stop    context.CancelFunc
 	done    chan struct{}
 }
@@ -34,21 +35,30 @@ type listening struct {
 // listen starts to hand out hints.
 func (h *hub) listen() *listening {
 	ctx, stop := context.WithCancel(context.Background())
-	l := &listening{changed: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
+	l := &listening{fresh: make(map[string]struct{}), changed: make(chan struct{}, 1), stop: stop, done: make(chan struct{})}
 	go func() {
 		defer close(l.done)
-		h.keepListening(ctx, l.changed)
+		h.keepListening(ctx, l)
 	}()
 	return l
+}
+
+// change notes that a key has come or gone. It is called with the hub's mutex held.
+func (l *listening) change(key string) {
+	l.fresh[key] = struct{}{}
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
 }
 
 // keepListening makes one connection after the other. A server that refuses
 // keyspace events is not asked for them again; one that refuses everything is
 // asked seldom.
-func (h *hub) keepListening(ctx context.Context, changed <-chan struct{}) {
+func (h *hub) keepListening(ctx context.Context, l *listening) {
 	withEvents, pause := true, minReconnect
 	for ctx.Err() == nil {
-		heard, err := h.connect(ctx, changed, withEvents)
+		heard, err := h.connect(ctx, l, withEvents)
 		if redis.HasErrorPrefix(err, "NOPERM") {
 			withEvents = false
 		}
@@ -66,13 +76,13 @@ func (h *hub) keepListening(ctx context.Context, changed <-chan struct{}) {
 
 // connect hands out hints from one connection until that fails or ctx ends. It
 // reports whether a subscription stood.
-func (h *hub) connect(ctx context.Context, changed <-chan struct{}, withEvents bool) (heard bool, err error) {
+func (h *hub) connect(ctx context.Context, l *listening, withEvents bool) (heard bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	sub := h.client.Subscribe(ctx)
 	var tuner sync.WaitGroup
 	tuner.Go(func() {
 		defer sub.Close() // ends the reading below
-		h.tune(ctx, sub, changed, withEvents)
+		h.tune(ctx, sub, l, withEvents)
 	})
 	defer tuner.Wait()
 	defer cancel()
@@ -103,7 +113,7 @@ func (h *hub) isRefresh(msg *redis.Message) bool {
 // tune keeps the subscriptions of one connection as the watches want them, and
 // the connection busy enough to be found deaf. It ends with ctx, or when it
 // cannot write.
-func (h *hub) tune(ctx context.Context, sub *redis.PubSub, changed <-chan struct{}, withEvents bool) {
+func (h *hub) tune(ctx context.Context, sub *redis.PubSub, l *listening, withEvents bool) {
 	prefixes := []string{hintPrefix}
 	if withEvents {
 		prefixes = append(prefixes, h.events)
@@ -114,9 +124,9 @@ func (h *hub) tune(ctx context.Context, sub *redis.PubSub, changed <-chan struct
 	for {
 		var add, drop []string
 		if tuned == nil {
-			tuned, add = h.all()
+			tuned, add = h.all(l)
 		} else {
-			add, drop = h.changes(tuned)
+			add, drop = h.changes(l, tuned)
 		}
 		for _, prefix := range prefixes { // each by itself: one may be refused
 			if each(ctx, add, prefix, sub.Subscribe) != nil || each(ctx, drop, prefix, sub.Unsubscribe) != nil {
@@ -126,7 +136,7 @@ func (h *hub) tune(ctx context.Context, sub *redis.PubSub, changed <-chan struct
 		select {
 		case <-ctx.Done():
 			return
-		case <-changed:
+		case <-l.changed:
 		case <-ping.C:
 			if sub.Ping(ctx) != nil {
 				return
@@ -136,10 +146,10 @@ func (h *hub) tune(ctx context.Context, sub *redis.PubSub, changed <-chan struct
 }
 
 // all returns the keys that are watched.
-func (h *hub) all() (tuned map[string]struct{}, keys []string) {
+func (h *hub) all(l *listening) (tuned map[string]struct{}, keys []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	clear(h.fresh)
+	clear(l.fresh)
 	tuned = make(map[string]struct{}, len(h.ears))
 	for key := range h.ears {
 		tuned[key] = struct{}{}
@@ -150,10 +160,10 @@ func (h *hub) all() (tuned map[string]struct{}, keys []string) {
 
 // changes makes tuned, which was that earlier, the set of keys that are watched, and returns what
 // has changed.
-func (h *hub) changes(tuned map[string]struct{}) (add, drop []string) {
+func (h *hub) changes(l *listening, tuned map[string]struct{}) (add, drop []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for key := range h.fresh {
+	for key := range l.fresh {
 		_, was := tuned[key]
 		switch is := h.ears[key] != nil; {
 		case is && !was:
@@ -164,7 +174,7 @@ func (h *hub) changes(tuned map[string]struct{}) (add, drop []string) {
 			drop = append(drop, key)
 		}
 	}
-	clear(h.fresh)
+	clear(l.fresh)
 	return add, drop
 }
 
