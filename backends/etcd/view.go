@@ -2,6 +2,7 @@ package etcdkv
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ func (v *view) look(ctx context.Context, show func(kv.Record)) (next time.Durati
 		switch {
 		case err == nil:
 			v.pause = firstPause
-			return jitter(v.board.Backstop(v.backstop, rec)), nil
+			return jitter(v.backstop) + rand.N(v.board.Backstop(v.backstop, rec)-v.backstop+1), nil
 		case !lost(err) || time.Since(begun) >= answerTime:
 			return 0, err
 		}

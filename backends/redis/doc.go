@@ -259,7 +259,7 @@
 // intervals of at most Options.Backstop (1 s, less up to a quarter). So a leader
 // learns within about a second that its record was deleted or overwritten. All watches
 // of a Store together make up to a hundred looks a second that nothing asked for: with
-// more than a hundred safes the intervals are longer, and ten times as long at vacant ones.
+// more than a hundred safes the intervals are longer, and twenty times as long at vacant ones.
 // All who watch a safe by one Store share these looks: they cost about one a second, however
 // many wait. With thousands of processes, or with keyspace events, a longer Backstop
 // will do. Processes that wait for the same expiry look at moments spread over 20 ms.

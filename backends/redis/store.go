@@ -31,7 +31,7 @@ type Options struct {
 	// nothing seems to happen to. It bounds how late a watch sees what the
 	// server told nobody: FLUSHALL, say, or another program's DEL while keyspace
 	// events are off; a leader whose record is gone too. With more than a hundred
-	// safes it is 10 ms for each, 100 ms if that at which it looks is vacant. Default: 1 s.
+	// safes it is 10 ms for each, 200 ms if that at which it looks is vacant. Default: 1 s.
 	Backstop time.Duration
 
 	// Quarantine is how long the safes stay closed after the server was

@@ -22,6 +22,6 @@ func TestTheMoreSafesAreFollowedTheLongerAreTheyLeftAlone(t *testing.T) {
 		t.Cleanup(b.Follow(fmt.Sprint(i), func(kv.Record, error) {}))
 	}
 	require.Equal(t, 2*time.Second, b.Backstop(time.Second, held))
-	require.Equal(t, 20*time.Second, b.Backstop(time.Second, kv.Record{}))
+	require.Equal(t, 40*time.Second, b.Backstop(time.Second, kv.Record{}))
 	require.Equal(t, time.Minute, b.Backstop(time.Minute, kv.Record{}))
 }

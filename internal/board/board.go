@@ -62,7 +62,7 @@ func (b *Board) open(name string) *Topic {
 // hint asks for. Nobody waits for one that is vacant.
 const (
 	shareOfHeld   = 10 * time.Millisecond
-	shareOfVacant = 100 * time.Millisecond
+	shareOfVacant = 200 * time.Millisecond
 )
 
 // Backstop returns the longest time between two looks that no hint asks for, at a safe that holds a
