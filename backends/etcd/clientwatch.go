@@ -15,15 +15,21 @@ type clientWatch struct {
 	opened time.Time
 }
 
-func openByClient(ctx context.Context, client *clientv3.Client, keys span, to listener) (watch, error) {
+// openByClient opens a watch, which outlasts the context of its opening.
+func openByClient(opening context.Context, client *clientv3.Client, keys span, to listener) (watch, error) {
 	w := &clientWatch{done: make(chan struct{}), opened: time.Now()}
-	ctx, w.stop = context.WithCancel(ctx)
-	late := time.AfterFunc(answerTime, w.stop)
+	ctx, stop := context.WithCancel(context.WithoutCancel(opening))
+	w.stop = stop
+	goesOn := context.AfterFunc(opening, stop)
+	late := time.AfterFunc(answerTime, stop)
 	// The client puts all watches whose contexts have the same gRPC metadata on one
 	// stream, and waits until the server has confirmed.
 	changes := client.Watch(clientv3.WithRequireLeader(ctx), keys.start, clientv3.WithRange(keys.end))
-	if !late.Stop() {
-		w.stop()
+	switch punctual := late.Stop(); {
+	case !goesOn():
+		return nil, context.Cause(opening)
+	case !punctual:
+		stop()
 		return nil, errSilent
 	}
 	go func() {

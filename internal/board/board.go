@@ -12,7 +12,7 @@ import (
 // least once before it returns, and may keep it and call it later as well, when the store
 // tells of a change; its calls are in the order of the states that they show, and the last
 // one before it returns is not older than the look. It returns when to look again at the
-// latest. An error ends the topic.
+// latest. An error ends the topic. The context ends when it has returned.
 type Look func(ctx context.Context, show func(kv.Record)) (next time.Duration, err error)
 
 // A Source begins to attend to a safe. The topic may be hinted at from then on, until end
