@@ -153,7 +153,7 @@ func TestManyRecordsAreRefreshedByFewScripts(t *testing.T) {
 			require.Equal(b, records[i].Record, v.Record)
 			require.Greater(b, b.left(records[i].Name), 59*time.Minute)
 		}
-		want := int64(3)
+		want := int64(2)
 		if _, cluster := client.(*redis.ClusterClient); cluster || b.plain {
 			want = 250
 		}
