@@ -187,6 +187,24 @@ func whatWasLeftBehindFades(t *testing.T, ttl time.Duration) bool {
 	return true
 }
 
+// Creates renew the session, too.
+func TestWhatWasLeftBehindFadesBesideShortTermsThatNobodyRefreshes(t *testing.T) {
+	t.Parallel()
+	inTime(t, func(ttl time.Duration) bool {
+		s, _, _ := openAs(t, options)
+		left := crowdOf(t, s, 1, ttl)[0]
+		for end := time.Now().Add(10 * ttl); !vacant(t, s, left.Name); time.Sleep(ttl / 10) {
+			require.True(t, time.Now().Before(end), "it takes too long")
+			short := crowdOf(t, s, 1, ttl)[0]
+			if short.Record.Lease != left.Record.Lease {
+				return false // this was too slow to renew it
+			}
+			require.NoError(t, s.Delete(t.Context(), short.Name, short.Record))
+		}
+		return true
+	})
+}
+
 // A plain write leaves the session at the key.
 func TestWhatAnotherHasWrittenOverARecordIsNotLetGo(t *testing.T) {
 	t.Parallel()
@@ -218,6 +236,9 @@ func TestALockThatAnotherHasWrittenOverARecordIsOpenedAndKeepsWhatItSays(t *test
 				return false
 			}
 			require.Equal(t, "mine now", string(pair(t, client, key).Value))
+			again, err := s.Create(t.Context(), key, signed("again", ttl))
+			require.NoError(t, err)
+			require.Greater(t, again.Token, records[0].Record.Token)
 			return true
 		})
 	}

@@ -147,6 +147,9 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err == nil {
 		err = s.delete(ctx, key, rec)
 	}
+	if err == nil && s.sharing.shared(rec.Lease) {
+		s.tend(ctx, aside/3)
+	}
 	_, err = outcome(ctx, "delete", name, kv.Record{}, err)
 	return err
 }

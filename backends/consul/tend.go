@@ -77,14 +77,14 @@ func (s *Store) letGo(ctx context.Context, session, key string) error {
 
 // unlockOther opens a key that the session has locked, and in which somebody else has written, as
 // Consul does when a session expires: what was written stays. Without the flags of a lock it is left
-// alone: to others it is held either way.
+// alone: to others it is held either way. A companion is in nobody's way.
 func (s *Store) unlockOther(ctx context.Context, session, key string) error {
 	found, err := s.transact(ctx, []*api.KVTxnOp{{Verb: api.KVGetOrEmpty, Key: key}}, &api.QueryOptions{RequireConsistent: true})
 	if err != nil || len(found) != 1 || found[0].Session != session || found[0].Flags != api.LockFlagValue {
 		return err
 	}
 	_, err = s.apply(ctx, key, []*api.KVTxnOp{
-		{Verb: api.KVCheckIndex, Key: key, Index: found[0].ModifyIndex},
+		at(key, found[0].ModifyIndex),
 		{Verb: api.KVUnlock, Key: key, Value: found[0].Value, Flags: found[0].Flags, Session: session},
 	})
 	return err
