@@ -55,7 +55,7 @@ type campaign struct {
 	mu      sync.Mutex
 	state   machine.Campaign
 	trace   *machine.Trace
-	alarm   *time.Timer  // for when the machine is due, unless turn is; nil if it never was
+	alarm   *time.Timer  // for when the machine is due; nil if it is not, or if turn is set
 	turn    gather.Alarm // for when it is due to refresh together with others
 	decided latch        // it is elected, or never will be
 	gone    latch        // nothing is left of it

@@ -15,8 +15,8 @@
 // The package holds no policy: what to do about a lost reply, when to try
 // again, how long to trust a lease are questions of the engine (package
 // election). An adapter maps each operation to one atomic primitive of its
-// store, keeps no state of its own that could not be read back from the store,
-// and never closes the client that it was given.
+// store, keeps no state of its own that could not be read back from the store (but of leases
+// that it has ready, or lets records of its process share), and never closes the client that it was given.
 package kv
 
 import (

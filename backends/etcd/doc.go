@@ -239,7 +239,7 @@
 //
 // All watches of a safe by one Store share a watch of etcd's, and each new one costs one
 // read. While nothing changes it sends one read each Backstop, which is a minute; none if
-// RefreshAll proves the record sooner, and fewer if the Store watches more than 600 safes. All
+// RefreshAll proves the record sooner, and fewer at vacant safes if the Store watches more than 300. All
 // watches of a Store share one stream, which has three goroutines here, and one of them is
 // opened anew each Backstop to prove that the stream lives. A safe that is followed takes
 // 3 to 4 KB:

@@ -36,9 +36,9 @@ type Options struct {
 	Plain bool
 
 	// Backstop is about how often a watch of an unchanged safe reads its key,
-	// in case its connection has died without a sign. Where a Store watches more
-	// than 300 safes, each is read less often, and some safe at least once in that
-	// time. Zero or less means one minute.
+	// in case its connection has died without a sign. Vacant safes are read less
+	// often where a Store watches more than 300, and a safe whose record RefreshAll
+	// has just proved is not read. Zero or less means one minute.
 	Backstop time.Duration
 }
 
@@ -86,8 +86,8 @@ func New(client *clientv3.Client, opts *Options) *Store {
 //
 // In the layout OneKey and without Options.Plain, a record that may be Shared gets a lease
 // that up to 500 records share; one is granted if there is none. It is kept alive beside the
-// read, unless that was done up to 900 ms and an eighth of the TTL ago: then the record's TTL is
-// what is left. The first create after a Delete of the safe by this Store does not read first.
+// read, unless that was done within the last 900 ms and the last eighth of the TTL: then the record's
+// TTL is what is left. The first create after a Delete of the safe by this Store does not read first.
 //
 // A lost reply leaves a lease behind, with the record or without it. It fades by itself:
 // nobody keeps it alive, or, if it is shared, its other records leave it with their next

@@ -39,8 +39,9 @@ const (
 //
 // For a slow reader changes are merged: it is told the newest state when it goes on.
 //
-// About every [Options].Backstop it reads again, and if nothing was heard on the stream for
-// that long, it begins anew, which bounds how long a connection can be dead unnoticed. If
+// About every [Options].Backstop, or less often as said there, it reads again, and if nothing was heard
+// on the stream for that long, it begins anew: any safe that is read finds out that the connection of
+// all is dead. If
 // no answer comes to the watch or to a read within ten seconds, or if it has only been lost
 // again for so long, it ends with an error.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {

@@ -40,8 +40,8 @@ type Verdict struct {
 }
 
 // Refresh has the store refresh a record, together with others that are asked for within
-// the window. It takes no longer than within, counted from now, or a window longer. Tell is called once, from
-// another goroutine. The store is one that From has returned.
+// the window. It takes no longer than within, counted from now, and a window. Tell is called once,
+// from another goroutine. The store is one that From has returned.
 //
 // Cancel calls the refresh off, which is told soon, unless the store has said what became of
 // it. What is on its way may still be carried out. Cancel waits for nobody, and may be called
