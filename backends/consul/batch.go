@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/gate"
 	"github.com/electkv/election/kv"
 )
@@ -97,7 +98,7 @@ func (b *batch) claim(ctx context.Context, i int) (claim, bool) {
 	if err != nil || checkOwn(rec) != nil || rec.Revision == 0 || rec.Lease == "" {
 		return claim{}, false
 	}
-	if stands := b.sharing.asks(rec.Lease, key, rec.Signature, now()); stands == late || stands == ended {
+	if stands := b.sharing.asks(rec.Lease, key, rec.Signature, boottime.Read()); stands == late || stands == ended {
 		return claim{}, false
 	}
 	has := version{key: b.seen.index(key, rec)}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/kv"
 )
 
@@ -22,7 +23,7 @@ func (s *Store) create(ctx context.Context, key string, rec kv.Record) (kv.Recor
 	if _, err := s.encode(rec); err != nil {
 		return kv.Record{}, err
 	}
-	if share && s.sharing.ofUse(ttl, key, now()) {
+	if share && s.sharing.ofUse(ttl, key, boottime.Read()) {
 		created, done, err := s.createShared(ctx, key, rec)
 		if done {
 			return created, err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
@@ -32,7 +33,7 @@ func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Reco
 		return kv.Record{}, err
 	}
 	s.seen.note(key, found)
-	if s.sharing.asks(found.session, key, rec.Signature, now()) == ended {
+	if s.sharing.asks(found.session, key, rec.Signature, boottime.Read()) == ended {
 		return kv.Record{}, errEnded
 	}
 	// Should the leader that renews be one that does not know yet that it was

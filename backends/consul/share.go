@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/kv"
 )
 
@@ -47,7 +48,7 @@ func (s *Store) shareSession(ctx context.Context, key string, rec kv.Record) (st
 		if err != nil {
 			return "", err
 		}
-		session := s.sharing.enter(rec.TTL, key, rec.Signature, now())
+		session := s.sharing.enter(rec.TTL, key, rec.Signature, boottime.Read())
 		if session == "" || session == fresh {
 			return session, nil
 		}
@@ -65,10 +66,10 @@ func (s *Store) shareSession(ctx context.Context, key string, rec kv.Record) (st
 // openSession sees to it that there is a session that takes more records. It returns one that was
 // granted for that during the call, or none.
 func (s *Store) openSession(ctx context.Context, ttl time.Duration) (fresh string, _ error) {
-	if !s.sharing.begin(ttl, now()) {
+	if !s.sharing.begin(ttl, boottime.Read()) {
 		return "", s.sharing.wait(ctx, ttl)
 	}
-	asked := now()
+	asked := boottime.Read()
 	made, err := s.grantNamed(ctx, sharedName, ttl)
 	s.sharing.granted(ttl, made.ID, asked)
 	return made.ID, err
@@ -77,12 +78,12 @@ func (s *Store) openSession(ctx context.Context, ttl time.Duration) (fresh strin
 // renewShared renews a session, be it shared or not. A renewal that comes when a session may be
 // at its end proves nothing.
 func (s *Store) renewShared(ctx context.Context, session string) (renewal, error) {
-	sent := now()
+	sent := boottime.Read()
 	renewed, err := s.renew(ctx, session)
 	switch {
 	case errors.Is(err, kv.ErrStale):
 		s.sharing.close(session)
-	case err == nil && !s.sharing.renewed(session, sent, now()):
+	case err == nil && !s.sharing.renewed(session, sent, boottime.Read()):
 		err = errEnded
 	}
 	return renewed, err

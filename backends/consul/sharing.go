@@ -38,7 +38,7 @@ type sharedSession struct {
 	id    string
 	ttl   time.Duration
 	backs map[string]*backing // by key
-	acked instant             // when the last renewal was sent that Consul has acknowledged
+	acked boottime.Instant    // when the last renewal was sent that Consul has acknowledged
 	full  bool                // it takes no more records, whatever their keys are
 	over  bool                // it was not renewed in time: no renewal of it counts any more
 
@@ -54,20 +54,6 @@ type backing struct {
 	fading    bool      // nobody has asked for too long: whatever is there is let go
 }
 
-// An instant is one on both clocks: the boot clock counts the time that the system is
-// suspended, and Go's own is never set.
-type instant struct {
-	mono time.Time
-	boot time.Duration
-}
-
-func now() instant { return instant{time.Now(), boottime.Now()} }
-
-// since returns how long ago an instant is at most.
-func (i instant) since(then instant) time.Duration {
-	return max(i.mono.Sub(then.mono), i.boot-then.boot)
-}
-
 // A standing is what is known of a record's session.
 type standing int
 
@@ -81,17 +67,17 @@ const (
 // asks takes in that a record is to be refreshed, and returns how it stands. What Consul has not
 // renewed for a TTL backs nobody's trust any more. Its records may still be kept, while work goes on
 // that has lost its term: they keep others out for as long as Consul has them.
-func (s *sharing) asks(session, key, signature string, now instant) standing {
+func (s *sharing) asks(session, key, signature string, now boottime.Instant) standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.sessions[session]
-	if l != nil && now.since(l.acked) >= l.ttl {
+	if l != nil && now.Since(l.acked) >= l.ttl {
 		l.over = true
 	}
 	stands := l.stands(key, signature)
 	if stands == backed || stands == late {
 		b := l.backs[key]
-		b.asked, b.look, b.spent = now.mono, now.mono.Add(lives*l.ttl), true
+		b.asked, b.look, b.spent = now.Mono, now.Mono.Add(lives*l.ttl), true
 	}
 	return stands
 }
@@ -120,7 +106,7 @@ func (l *sharedSession) stands(key, signature string) standing {
 
 // enter returns a session for a new record, or none, and takes the key up in its list. It
 // is the fullest that takes the key.
-func (s *sharing) enter(ttl time.Duration, key, signature string, now instant) string {
+func (s *sharing) enter(ttl time.Duration, key, signature string, now boottime.Instant) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var fullest *sharedSession
@@ -132,14 +118,14 @@ func (s *sharing) enter(ttl time.Duration, key, signature string, now instant) s
 	if fullest == nil {
 		return ""
 	}
-	fullest.backs[key] = &backing{signature: signature, spent: true, asked: now.mono, look: now.mono.Add(lives * ttl)}
+	fullest.backs[key] = &backing{signature: signature, spent: true, asked: now.Mono, look: now.Mono.Add(lives * ttl)}
 	return fullest.id
 }
 
 // takes reports whether a session takes a record with that TTL, at that key if it is not empty.
 // What Consul has not renewed for a TTL may end while it is renewed.
-func (l *sharedSession) takes(ttl time.Duration, key string, now instant) bool {
-	if l.ttl != ttl || l.full || l.over || now.since(l.acked) >= l.ttl {
+func (l *sharedSession) takes(ttl time.Duration, key string, now boottime.Instant) bool {
+	if l.ttl != ttl || l.full || l.over || now.Since(l.acked) >= l.ttl {
 		return false
 	}
 	if b := l.backs[key]; b != nil {
@@ -160,7 +146,7 @@ func (s *sharing) free(session, key string) {
 // renewed takes in that Consul has renewed a session, as was asked at an instant. It reports
 // whether that counts. A session that was not renewed for longer than its TTL may have been at
 // its end meanwhile, and no renewal counts again.
-func (s *sharing) renewed(session string, sent, now instant) bool {
+func (s *sharing) renewed(session string, sent, now boottime.Instant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.sessions[session]
@@ -169,10 +155,10 @@ func (s *sharing) renewed(session string, sent, now instant) bool {
 		return true
 	case l.over:
 		return false
-	case now.since(l.acked) >= l.ttl:
+	case now.Since(l.acked) >= l.ttl:
 		l.over = true
 		return false
-	case sent.mono.After(l.acked.mono):
+	case sent.Mono.After(l.acked.Mono):
 		l.acked = sent
 	}
 	return true
@@ -196,7 +182,7 @@ func (s *sharing) shared(session string) bool {
 
 // ofUse reports whether a record with the key can share a session that is there, or one that
 // is granted for it. A session is not granted for the sake of one key.
-func (s *sharing) ofUse(ttl time.Duration, key string, now instant) bool {
+func (s *sharing) ofUse(ttl time.Duration, key string, now boottime.Instant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	others := false
@@ -210,7 +196,7 @@ func (s *sharing) ofUse(ttl time.Duration, key string, now instant) bool {
 }
 
 // begin reports whether a session is to be granted. Then granted is called once.
-func (s *sharing) begin(ttl time.Duration, now instant) bool {
+func (s *sharing) begin(ttl time.Duration, now boottime.Instant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.granting[ttl] != nil {
@@ -221,7 +207,7 @@ func (s *sharing) begin(ttl time.Duration, now instant) bool {
 			return false
 		}
 		// Whatever is on its way to Consul, a renewal or a lock, it ended long ago.
-		if now.since(l.acked) >= 4*lives*l.ttl {
+		if now.Since(l.acked) >= 4*lives*l.ttl {
 			delete(s.sessions, id)
 		}
 	}
@@ -233,7 +219,7 @@ func (s *sharing) begin(ttl time.Duration, now instant) bool {
 }
 
 // granted takes in the session that was to be granted; none if there was an error.
-func (s *sharing) granted(ttl time.Duration, id string, asked instant) {
+func (s *sharing) granted(ttl time.Duration, id string, asked boottime.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.granting[ttl])

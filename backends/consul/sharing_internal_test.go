@@ -6,17 +6,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/boottime"
 )
 
 const unitTTL = 10 * time.Second
 
 // later returns an instant that long after now.
-func later(begin instant, d time.Duration) instant {
-	return instant{begin.mono.Add(d), begin.boot + d}
+func later(begin boottime.Instant, d time.Duration) boottime.Instant {
+	return boottime.Instant{Mono: begin.Mono.Add(d), Boot: begin.Boot + d}
 }
 
 // sharingOf returns a sharing with a session that was made at an instant.
-func sharingOf(t *testing.T, made instant) *sharing {
+func sharingOf(t *testing.T, made boottime.Instant) *sharing {
 	t.Helper()
 	s := &sharing{}
 	require.True(t, s.begin(unitTTL, made))
@@ -27,7 +29,7 @@ func sharingOf(t *testing.T, made instant) *sharing {
 }
 
 func TestASessionIsEnteredOnceForAKeyUnlessNothingCameOfIt(t *testing.T) {
-	begin := now()
+	begin := boottime.Read()
 	s := sharingOf(t, begin)
 	require.Equal(t, "one", s.enter(unitTTL, "a", "first", begin))
 	require.Empty(t, s.enter(unitTTL, "a", "second", begin))
@@ -41,7 +43,7 @@ func TestASessionIsEnteredOnceForAKeyUnlessNothingCameOfIt(t *testing.T) {
 }
 
 func TestASessionLocksSoManyKeysInAllItsLife(t *testing.T) {
-	begin := now()
+	begin := boottime.Read()
 	s := sharingOf(t, begin)
 	for i := range mostShare {
 		require.Equal(t, "one", s.enter(unitTTL, fmt.Sprint(i), "s", begin))
@@ -53,11 +55,13 @@ func TestASessionLocksSoManyKeysInAllItsLife(t *testing.T) {
 }
 
 func TestARenewalThatComesTooLateCountsNoMore(t *testing.T) {
-	for _, pass := range map[string]func(instant, time.Duration) instant{
-		"time":      later,
-		"a suspend": func(i instant, d time.Duration) instant { return instant{i.mono.Add(1), i.boot + d} },
+	for _, pass := range map[string]func(boottime.Instant, time.Duration) boottime.Instant{
+		"time": later,
+		"a suspend": func(i boottime.Instant, d time.Duration) boottime.Instant {
+			return boottime.Instant{Mono: i.Mono.Add(1), Boot: i.Boot + d}
+		},
 	} {
-		begin := now()
+		begin := boottime.Read()
 		s := sharingOf(t, begin)
 		s.enter(unitTTL, "a", "s", begin)
 		soon := later(begin, unitTTL/2)
@@ -78,12 +82,12 @@ func TestARenewalThatComesTooLateCountsNoMore(t *testing.T) {
 }
 
 func TestWhatNobodyAsksForFadesAndIsNotRefreshedAfterwards(t *testing.T) {
-	begin := now()
+	begin := boottime.Read()
 	s := sharingOf(t, begin)
 	for _, key := range []string{"a", "b"} {
 		s.enter(unitTTL, key, "s", begin)
 	}
-	end := begin.mono.Add(lives * unitTTL)
+	end := begin.Mono.Add(lives * unitTTL)
 	for i := range 2 * lives { // what is asked for is renewed
 		at := later(begin, unitTTL/2*time.Duration(i))
 		require.True(t, s.renewed("one", at, at))

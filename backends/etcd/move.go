@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/kv"
 )
 
@@ -160,7 +161,7 @@ func (s *Store) tend(ctx context.Context, now time.Time, lacking []time.Duration
 	slices.Sort(lacking)
 	for _, ttl := range slices.Compact(lacking) {
 		if s.sharing.begin(ttl) {
-			sent := instantly()
+			sent := boottime.Read()
 			one, err := s.at("").grant(ctx, ttl)
 			s.sharing.granted(ttl, one, err)
 			s.sharing.renewed(one.ID, sent)

@@ -8,42 +8,29 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// An instant is a moment by two clocks, of which one goes on while the system is suspended.
-type instant struct {
-	mono time.Time
-	boot time.Duration
-}
-
-func instantly() instant { return instant{time.Now(), boottime.Now()} }
-
-// since returns how long ago an instant was, by the clock that has it longer ago.
-func (i instant) since(earlier instant) time.Duration {
-	return max(i.mono.Sub(earlier.mono), i.boot-earlier.boot)
-}
-
 // lately is how long ago a lease was kept alive at most if a record is created with it as it is.
 // In whole seconds, what is left of its TTL is the TTL.
 const lately = 900 * time.Millisecond
 
 // renewed takes in that a lease was kept alive by a request that was sent then.
-func (s *sharing) renewed(lease string, sent instant) {
+func (s *sharing) renewed(lease string, sent boottime.Instant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if l := s.leases[lease]; l != nil && sent.mono.After(l.proved.mono) {
+	if l := s.leases[lease]; l != nil && sent.Mono.After(l.proved.Mono) {
 		l.proved = sent
 	}
 }
 
 // fresh returns a lease with the TTL that is left of it for certain, in whole milliseconds, if it
 // was kept alive lately, or else none.
-func (s *sharing) fresh(one spare.Lease, now instant) spare.Lease {
+func (s *sharing) fresh(one spare.Lease, now boottime.Instant) spare.Lease {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.leases[one.ID]
 	if l == nil {
 		return spare.Lease{}
 	}
-	age := now.since(l.proved)
+	age := now.Since(l.proved)
 	if age < 0 || age > min(lately, l.ttl/8) {
 		return spare.Lease{}
 	}

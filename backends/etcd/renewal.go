@@ -13,6 +13,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/gate"
 )
 
@@ -84,7 +85,7 @@ func (b *batch) renew(ctx context.Context, share []claim) (map[clientv3.LeaseID]
 
 // keepAlive keeps leases alive, as renew does.
 func (b *batch) keepAlive(ctx context.Context, leases []clientv3.LeaseID) (granted map[clientv3.LeaseID]time.Duration, err error) {
-	sent := instantly()
+	sent := boottime.Read()
 	switch {
 	case len(leases) == 0:
 		return make(map[clientv3.LeaseID]time.Duration), nil

@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
@@ -56,7 +57,7 @@ func (sf safe) createWith(one spare.Lease, sign func(spare.Lease) (kv.Record, er
 // lately, it does that meanwhile. If there is none, or nobody can say that it lives, it returns none.
 func (sf safe) shareLease(ctx context.Context, ttl time.Duration, look func() error) (spare.Lease, error) {
 	there := sf.sharing.enter(ttl, time.Now())
-	one := sf.sharing.fresh(there, instantly())
+	one := sf.sharing.fresh(there, boottime.Read())
 	var err error
 	if one.ID != "" {
 		err = look()
@@ -77,7 +78,7 @@ func (sf safe) shareLease(ctx context.Context, ttl time.Duration, look func() er
 // returns that lease and keeps it alive. If nobody can say that this one lives, it returns none.
 func (sf safe) shareNewLease(ctx context.Context, ttl time.Duration) (fresh spare.Lease, err error) {
 	if sf.sharing.begin(ttl) {
-		sent := instantly()
+		sent := boottime.Read()
 		fresh, err = sf.grant(ctx, ttl)
 		sf.sharing.granted(ttl, fresh, err)
 		sf.sharing.renewed(fresh.ID, sent)
@@ -100,7 +101,7 @@ func (sf safe) shareNewLease(ctx context.Context, ttl time.Duration) (fresh spar
 
 // lives keeps a lease alive that records share. One that etcd denies takes no more of them.
 func (sf safe) lives(ctx context.Context, lease string) error {
-	sent := instantly()
+	sent := boottime.Read()
 	_, err := sf.keepAlive(ctx, lease)
 	switch {
 	case err == nil:

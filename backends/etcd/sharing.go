@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
@@ -55,7 +56,7 @@ type sharedLease struct {
 	closed  bool                // it takes no more, and records leave it
 	until   time.Time           // then it is closed
 	kept    time.Time           // when it was last to be kept alive, or a little later
-	proved  instant             // when the last request was sent that has kept it alive for certain
+	proved  boottime.Instant    // when the last request was sent that has kept it alive for certain
 	since   time.Time           // silence counts from then on
 	checked time.Time           // when silents last looked at it for a batch
 	glanced time.Time           // likewise, for anybody else

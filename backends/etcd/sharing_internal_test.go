@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
@@ -340,14 +341,14 @@ func TestALeaseIsSharedForABoundedTime(t *testing.T) {
 	require.LessOrEqual(t, now, most+4)
 }
 
-func instantAt(mono, boot float64) instant {
-	return instant{at(mono), time.Duration(boot * float64(time.Second))}
+func instantAt(mono, boot float64) boottime.Instant {
+	return boottime.Instant{Mono: at(mono), Boot: time.Duration(boot * float64(time.Second))}
 }
 
 func TestALeaseIsTakenAsItIsOnlyIfItWasKeptAliveLately(t *testing.T) {
 	one := spare.Lease{ID: "one", TTL: leaseTTL}
 	for what, c := range map[string]struct {
-		now  instant
+		now  boottime.Instant
 		left time.Duration
 	}{
 		"at once":                   {instantAt(1, 11), leaseTTL},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/kv"
 )
 
@@ -28,7 +29,7 @@ func (sf safe) stay(ctx context.Context, rec kv.Record) (standing, error) {
 	var least time.Duration
 	denied := make(map[string]bool)
 	for _, lease := range leases {
-		sent := instantly()
+		sent := boottime.Read()
 		ttl, err := sf.keepAlive(ctx, lease)
 		if err == nil {
 			sf.sharing.renewed(lease, sent)
