@@ -22,19 +22,22 @@ func crowdWork() work {
 			{Name: "margin", Unit: ttls, Title: "least margin left"},
 			{Name: "leading", Unit: number, Title: "lead"},
 		},
-		ttl:    15 * time.Second,
-		limit:  3 * time.Minute,
-		rounds: 1,
-		settings: func(o options) []setting {
-			var all []setting
-			for _, n := range o.elections {
-				all = append(all, setting{Elections: n, Processes: 1})
-			}
-			return all
-		},
-		suits: func(c contender, _ setting) bool { return c.Kind != limit },
-		run:   runCrowd,
+		ttl:      15 * time.Second,
+		limit:    3 * time.Minute,
+		rounds:   1,
+		settings: crowds,
+		suits:    func(c contender, _ setting) bool { return c.Kind != limit },
+		run:      runCrowd,
 	}
+}
+
+// crowds are as many elections in one process as the options say.
+func crowds(o options) []setting {
+	var all []setting
+	for _, n := range o.elections {
+		all = append(all, setting{Elections: n, Processes: 1})
+	}
+	return all
 }
 
 func runCrowd(ctx context.Context, t *trial) error {

@@ -21,18 +21,12 @@ func restartWork() work {
 			{Name: "cpu", Unit: share, Title: "CPU"},
 			{Name: "leading", Unit: number, Title: "lead in the end"},
 		},
-		ttl:    15 * time.Second,
-		limit:  20 * time.Minute,
-		rounds: 1,
-		settings: func(o options) []setting {
-			var all []setting
-			for _, n := range o.elections {
-				all = append(all, setting{Elections: n, Processes: 1})
-			}
-			return all
-		},
-		suits: func(c contender, _ setting) bool { return c.Kind == ours && c.Store != inMemory },
-		run:   runRestart,
+		ttl:      15 * time.Second,
+		limit:    20 * time.Minute,
+		rounds:   1,
+		settings: crowds,
+		suits:    func(c contender, _ setting) bool { return c.Kind == ours && c.Store != inMemory },
+		run:      runRestart,
 	}
 }
 
