@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -57,12 +58,13 @@ type expectation struct {
 	index int
 	key   string
 	text  string
-	rec   kv.Record // what the text is of
+	ttl   time.Duration
 }
 
 // parted returns what scripts can refresh, and the indexes of the rest.
 func (b *batch) parted() (together []expectation, alone []int) {
 	_, cluster := b.store.client.(*redis.ClusterClient)
+	together = make([]expectation, 0, len(b.records))
 	for i, held := range b.records {
 		want, ok := b.store.expected(held)
 		if cluster || !ok {
@@ -79,7 +81,7 @@ func (b *batch) parted() (together []expectation, alone []int) {
 // reports false where a text cannot tell, or is not worth sending.
 func (s *Store) expected(held kv.Held) (expectation, bool) {
 	rec := held.Record
-	at, err := s.place(held.Name)
+	key, err := s.key(held.Name)
 	if err != nil || s.plain || len(rec.Value)+len(rec.Note) > longestSent || checkNew(held.Name, rec) != nil {
 		return expectation{}, false
 	}
@@ -87,9 +89,13 @@ func (s *Store) expected(held kv.Held) (expectation, bool) {
 	if err != nil || rec.Token == 0 || rec.Revision == 0 {
 		return expectation{}, false
 	}
-	rec = kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, Token: rec.Token, Revision: rec.Revision, TTL: ttl}
-	text := kv.Encode(rec)
-	return expectation{key: at.record, text: text, rec: rec}, len(text) <= longestSent
+	text := kv.Encode(refreshed(rec, ttl))
+	return expectation{key: key, text: text, ttl: ttl}, len(text) <= longestSent
+}
+
+// refreshed returns what the key of a record holds after a refresh.
+func refreshed(rec kv.Record, ttl time.Duration) kv.Record {
+	return kv.Record{Signature: rec.Signature, Value: rec.Value, Note: rec.Note, Token: rec.Token, Revision: rec.Revision, TTL: ttl}
 }
 
 // together refreshes records by one script, and those by themselves that the script
@@ -98,7 +104,7 @@ func (b *batch) together(ctx context.Context, some []expectation) {
 	keys, args := make([]string, len(some)), make([]any, 0, 2*len(some))
 	for i, want := range some {
 		keys[i] = want.key
-		args = append(args, want.text, want.rec.TTL.Milliseconds())
+		args = append(args, want.text, want.ttl.Milliseconds())
 	}
 	var reply any
 	var err error
@@ -113,8 +119,10 @@ func (b *batch) together(ctx context.Context, some []expectation) {
 	var rest []int
 	for i, want := range some {
 		if i < len(marks) && marks[i] == '1' {
-			b.store.confirmed(b.records[want.index].Name, want.rec)
-			b.tell(want.index, want.rec, nil)
+			held := b.records[want.index]
+			rec := refreshed(held.Record, want.ttl)
+			b.store.confirmed(held.Name, rec)
+			b.tell(want.index, rec, nil)
 		} else {
 			rest = append(rest, want.index)
 		}

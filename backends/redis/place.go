@@ -29,27 +29,36 @@ type place struct {
 // a record's key has the name verbatim, and the others' an ending that a record's
 // may not have, with either "}" or ":" before it.
 func (s *Store) place(name string) (place, error) {
-	if s.unfit != nil {
-		return place{}, s.unfit
+	key, err := s.key(name)
+	if err != nil {
+		return place{}, err
 	}
-	if name == "" {
-		return place{}, fmt.Errorf("rediskv: a safe needs a name: %w", kv.ErrInvalid)
-	}
-	key := s.prefix + name
-	for _, ending := range []string{counterEnding, serverEnding, textEnding} {
-		if strings.HasSuffix(key, ending) {
-			return place{}, fmt.Errorf("rediskv: name %q: the ending %q is taken: %w", name, ending, kv.ErrInvalid)
-		}
-	}
-	stem, ok := neighbour(key)
-	if !ok {
-		return place{}, fmt.Errorf("rediskv: name %q: want every } to close a hash tag, as in {a}: %w", name, kv.ErrInvalid)
-	}
+	stem := neighbour(key)
 	at := place{record: key, text: key, counter: stem + counterEnding, server: stem + serverEnding, channel: hintPrefix + key}
 	if s.plain {
 		at.text = stem + textEnding
 	}
 	return at, nil
+}
+
+// key returns the key of a safe's record.
+func (s *Store) key(name string) (string, error) {
+	if s.unfit != nil {
+		return "", s.unfit
+	}
+	if name == "" {
+		return "", fmt.Errorf("rediskv: a safe needs a name: %w", kv.ErrInvalid)
+	}
+	key := s.prefix + name
+	for _, ending := range []string{counterEnding, serverEnding, textEnding} {
+		if strings.HasSuffix(key, ending) {
+			return "", fmt.Errorf("rediskv: name %q: the ending %q is taken: %w", name, ending, kv.ErrInvalid)
+		}
+	}
+	if !tagged(key) && strings.Contains(key, "}") {
+		return "", fmt.Errorf("rediskv: name %q: want every } to close a hash tag, as in {a}: %w", name, kv.ErrInvalid)
+	}
+	return key, nil
 }
 
 // keys returns the keys of a safe for a script, and then those that it needs
@@ -68,13 +77,18 @@ func (s *Store) known(at place, keys []string) []string {
 	return keys
 }
 
-// neighbour returns the beginning of keys that are in the same slot of a cluster
-// as key. What counts is the text between the first { and the first } after it,
-// and if there is none, the whole key (Redis Cluster specification, "Hash
-// tags"). So there is no neighbour for a key that is hashed whole and has a }.
-func neighbour(key string) (string, bool) {
-	if _, rest, ok := strings.Cut(key, "{"); ok && strings.Index(rest, "}") > 0 {
-		return key + ":", true
+// neighbour returns the beginning of keys that are in the same slot of a cluster as key.
+func neighbour(key string) string {
+	if tagged(key) {
+		return key + ":"
 	}
-	return "{" + key + "}", !strings.Contains(key, "}")
+	return "{" + key + "}"
+}
+
+// tagged reports whether only a part of a key is hashed: the text between the first { and the first }
+// after it (Redis Cluster specification, "Hash tags"). A key that is hashed whole and has a } has no
+// neighbour.
+func tagged(key string) bool {
+	_, rest, ok := strings.Cut(key, "{")
+	return ok && strings.Index(rest, "}") > 0
 }
