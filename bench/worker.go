@@ -19,8 +19,7 @@ type worker struct {
 	seat   seat
 	family family
 
-	tell sync.Mutex
-	out  *json.Encoder
+	notices chan notice
 
 	mu         sync.Mutex
 	candidates map[int]candidate
@@ -38,7 +37,8 @@ type holding struct {
 // under way then ends with the process.
 func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	orders := json.NewDecoder(in)
-	w := &worker{out: json.NewEncoder(out), candidates: make(map[int]candidate), holding: make(map[int]*holding)}
+	w := &worker{notices: make(chan notice, 64), candidates: make(map[int]candidate), holding: make(map[int]*holding)}
+	go w.write(json.NewEncoder(out))
 	if err := orders.Decode(&w.seat); err != nil {
 		return err
 	}
@@ -62,13 +62,19 @@ func serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 }
 
+// say tells those who give the orders. It encodes nothing itself: the stack of the goroutine that it is
+// called from is measured.
 func (w *worker) say(n notice) {
 	if n.At == 0 {
 		n.At = now()
 	}
-	w.tell.Lock()
-	defer w.tell.Unlock()
-	_ = w.out.Encode(n) // nobody listens any more
+	w.notices <- n
+}
+
+func (w *worker) write(out *json.Encoder) {
+	for n := range w.notices {
+		_ = out.Encode(n) // nobody listens any more
+	}
 }
 
 func (w *worker) carryOut(ctx context.Context, o order) {
