@@ -33,13 +33,26 @@ func (c *campaign) sendTogether(k machine.Key, r *machine.Request, now machine.I
 	c.jobs++
 	id, asked := r.ID, time.Now()
 	c.calls[k] = call{id, gather.Refresh(c.batch, c.pace.window, r.Within, c.held(k, r), func(v gather.Verdict) {
-		a := machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: max(asked.Sub(v.Opened), 0)}
-		c.soon(func() {
-			c.answer(machine.Refresh, &a, v.Err)
-			c.jobs--
-			c.conclude()
-		})
+		ahead := max(asked.Sub(v.Opened), 0)
+		if c.mu.TryLock() { // whoever tells waits for nobody
+			defer c.mu.Unlock()
+			c.refreshed(machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: ahead}, v.Err)
+			return
+		}
+		a, err := machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: ahead}, v.Err
+		go func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.refreshed(a, err)
+		}()
 	})}
+}
+
+// refreshed takes in what became of a refresh that went with others.
+func (c *campaign) refreshed(a machine.Answer, err error) {
+	c.answer(machine.Refresh, &a, err)
+	c.jobs--
+	c.conclude()
 }
 
 // sendAlone makes a request of its own, and calls leave when that has been answered.

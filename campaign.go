@@ -99,7 +99,7 @@ func (c *campaign) enter() (then func()) {
 			return
 		}
 		c.state, c.trace = *machine.New(cfg, memory), machine.Begin(c.base, cfg, memory)
-		c.turn.Ring = func() { c.soon(func() { c.step(&machine.Event{Kind: machine.Tick}) }) }
+		c.turn.Ring = c.ring
 		c.step(&machine.Event{Kind: machine.Enter, Rest: s.rest, Once: s.once, Drain: s.drain})
 	}
 }
@@ -190,18 +190,14 @@ func (c *campaign) verdict(ctx context.Context) error {
 	return c.told.with(err)
 }
 
-// soon does something under the mutex: at once if it is free, so that whoever calls waits for nobody.
-func (c *campaign) soon(do func()) {
-	if !c.mu.TryLock() {
-		go func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			do()
-		}()
+// ring has the machine step, since it is due. It waits for nobody.
+func (c *campaign) ring() {
+	if c.mu.TryLock() {
+		defer c.mu.Unlock()
+		c.step(&machine.Event{Kind: machine.Tick})
 		return
 	}
-	defer c.mu.Unlock()
-	do()
+	go c.post(&machine.Event{Kind: machine.Tick})
 }
 
 // post gives the machine an event.
@@ -263,6 +259,9 @@ func (c *campaign) arrangeTick(now machine.Instant) {
 	due := time.Duration(math.MaxInt64)
 	if !c.left {
 		due = c.state.Due()
+	}
+	if c.term != nil && due == c.state.Lead.Expiry() {
+		due = math.MaxInt64 // the term ends by itself then, and says so
 	}
 	wait := due - now.Mono
 	together := c.batch != nil && wait > c.pace.window && c.state.InTurn(due)

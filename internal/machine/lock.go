@@ -161,6 +161,14 @@ func (t *turn) leave(l *Lock, within time.Duration) {
 	}
 }
 
+// Expiry returns when the trust of an owner ends, on the monotonic clock; for anybody else, never.
+func (l *Lock) Expiry() time.Duration {
+	if l.Phase != Owner {
+		return never
+	}
+	return l.Trust.Sent.Mono + l.Trust.Span
+}
+
 // expire ends what is not trusted any more.
 func (t *turn) expire(l *Lock) {
 	if l.Phase == Owner && l.Trust.Left(t.now) <= 0 {

@@ -361,10 +361,7 @@ func (l *Lock) inTurn(due time.Duration) bool {
 }
 
 func (l *Lock) due(t *turn) time.Duration {
-	due := never
-	if l.Phase == Owner {
-		due = l.Trust.Sent.Mono + l.Trust.Span
-	}
+	due := l.Expiry()
 	if l.busy() {
 		return due
 	}
