@@ -90,7 +90,7 @@ var missing = []string{"margin", "commits", "proposals"}
 
 // signed are figures that may be below zero or zero: a difference of instants, or of
 // so few goroutines and requests that others' show.
-var signed = []string{"overshoot", "goroutines", "requests", "bytes", "cpu", "server", "memory", "connections", "commits", "proposals", "acknowledged", "claims", "ended", "again"}
+var signed = []string{"overshoot", "goroutines", "requests", "bytes", "cpu", "server", "memory", "connections", "commits", "proposals", "acknowledged", "claims", "ended", "again", "resting", "idle"}
 
 func plausible(t *testing.T, w work, r run) {
 	t.Helper()

@@ -10,15 +10,18 @@ func restartWork() work {
 	return work{
 		name:  "restart",
 		title: "A restart of the server under many terms",
-		about: "One process leads many elections, each with one candidate. The server is killed (SIGKILL) and started again. How long " +
-			"it was away, as far as a client can see; what part of the terms ended; and from the kill on, until all lead again, or zero if no " +
-			"term ended. Then what is asked of the server that is back, and what the process takes, while the options have it watched.",
+		about: "One process leads many elections, each with one candidate. It is watched at rest, for half of the time that the options give. " +
+			"Then the server is killed (SIGKILL) and started again: how long it was away, as far as a client can see; what part of the terms " +
+			"ended; and from the kill on, until all lead again, or zero if no term ended. For the other half of the time it is watched what is " +
+			"asked of the server that is back, and what the process takes.",
 		metrics: []metric{
+			{Name: "resting", Unit: rate, Title: "requests at rest"},
+			{Name: "idle", Unit: share, Title: "CPU at rest"},
 			{Name: "away", Unit: seconds, Title: "server away"},
 			{Name: "ended", Unit: share, Title: "terms that ended"},
 			{Name: "again", Unit: seconds, Title: "until all lead again"},
-			{Name: "requests", Unit: rate, Title: "requests"},
-			{Name: "cpu", Unit: share, Title: "CPU"},
+			{Name: "requests", Unit: rate, Title: "requests from then on"},
+			{Name: "cpu", Unit: share, Title: "CPU from then on"},
 			{Name: "leading", Unit: number, Title: "lead in the end"},
 		},
 		ttl:      15 * time.Second,
@@ -42,12 +45,18 @@ func runRestart(ctx context.Context, t *trial) error {
 	if err := t.leadAll(ctx, crew, p); err != nil {
 		return err
 	}
+	m := &restMeter{t: t, crew: crew, processes: []*process{p}}
+	calm, err := m.rest(ctx, t.options.rest/2)
+	if err != nil {
+		return err
+	}
+	t.record("resting", calm.requests)
+	t.record("idle", calm.cpu)
 	killed := now()
 	if err := t.stage.try(t.server.process.Restart); err != nil {
 		return err
 	}
 	t.record("away", (now() - killed).Seconds())
-	m := &restMeter{t: t, crew: crew, processes: []*process{p}}
 	before, err := m.look(ctx)
 	if err != nil {
 		return err
@@ -69,10 +78,10 @@ func runRestart(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// untilAllLead watches terms end and begin for as long as the options say, and reports how many
+// untilAllLead watches terms end and begin for half as long as the options say, and reports how many
 // have ended, and how long after a moment all led again for the last time: zero if none has ended.
 func (t *trial) untilAllLead(ctx context.Context, crew *crew, since time.Duration) (ended int, again time.Duration, err error) {
-	watched, cancel := context.WithTimeout(ctx, t.options.rest)
+	watched, cancel := context.WithTimeout(ctx, t.options.rest/2)
 	defer cancel()
 	leading := t.setting.Elections
 	for {
