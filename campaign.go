@@ -109,9 +109,6 @@ func (c *campaign) enter() (then func()) {
 // small: a stack that has grown for a moment does not become as small again. The goroutine
 // that enters also makes the first claim.
 func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) {
-	if c.opts.Rank < 0 {
-		return nil, c.refrain(ctx, s)
-	}
 	cm := &campaign{Candidate: c, base: base, entry: s, jobs: 1}
 	decided := cm.decided.wait()
 	go cm.work(cm.enter)
@@ -130,16 +127,6 @@ func (c *campaign) until(l *latch) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return l.wait()
-}
-
-// refrain waits until ctx ends, as a candidate does that may never stand.
-func (c *Candidate) refrain(ctx context.Context, s entry) error {
-	if s.once {
-		return fmt.Errorf("election: campaign for %q: %w", c.name, errBelowZero)
-	}
-	c.log.InfoContext(ctx, "does not stand: its rank is below zero")
-	<-ctx.Done()
-	return fmt.Errorf("election: campaign for %q: %w (%w)", c.name, causeOf(ctx), errBelowZero)
 }
 
 // won returns the term that was won. It is nil if there is none, or if ctx has ended by now:
@@ -169,9 +156,6 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	}
 	return fmt.Errorf("election: campaign for %q: %w", c.name, err)
 }
-
-// errBelowZero is why a candidate may never stand.
-var errBelowZero = errors.New("a candidate whose rank is below zero never stands")
 
 // verdict returns why there is no term and will be none.
 func (c *campaign) verdict(ctx context.Context) error {
@@ -421,7 +405,7 @@ func (c *campaign) tellRole() {
 	switch {
 	case c.term != nil: // which tells of its end itself
 	case c.state.Stage != machine.Standing || c.sick:
-		c.roles.is(RoleOrdinary)
+		c.roles.is(RoleIdle)
 	case c.state.Place.Phase == machine.Owner:
 		c.roles.is(RoleHeir)
 	default:

@@ -31,7 +31,8 @@ var (
 	// ErrHeld means that somebody else has the safe: a leader, the holder of a
 	// lock that this library did not write, or a store that keeps the safe closed
 	// for a while after its last owner.
-	ErrHeld = errors.New("election: somebody else has the safe")
+	// It is the error with which stores refuse a create.
+	ErrHeld = kv.ErrHeld
 
 	// ErrNoHeir means that nobody is next in the succession, or not the one who was
 	// asked for.
@@ -95,7 +96,7 @@ type Options struct {
 	NoHeir bool
 
 	// Rank says how much a candidate is preferred, where the succession heeds
-	// ranks: higher comes first. A candidate whose rank is below zero never stands.
+	// ranks: higher comes first. Not below zero: to look on without competing, use Watch.
 	Rank int
 
 	// Heirs are the IDs of those whom a leader wants after it, in order, where the
@@ -256,6 +257,8 @@ func (o Options) checkSuccession() error {
 		return err
 	}
 	switch {
+	case o.Rank < 0:
+		return fmt.Errorf("election: rank %d is below zero: use Watch or Current for a process that never leads", o.Rank)
 	case o.Stability < 0:
 		return fmt.Errorf("election: stability %v is negative: leave it out for three TTL", o.Stability)
 	case o.Stability > longestStability:

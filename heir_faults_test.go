@@ -272,7 +272,7 @@ func TestOneAttemptThatIsRefusedLeavesAnOrdinaryCandidate(t *testing.T) {
 			o.OnRole = func(r election.Role) { roles = append(roles, string(r)) }
 		}).TryCampaign(t.Context())
 		require.ErrorIs(t, err, election.ErrHeld)
-		require.Equal(t, "candidate ordinary", strings.Join(roles, " "))
+		require.Equal(t, "candidate idle", strings.Join(roles, " "))
 	})
 }
 

@@ -395,25 +395,7 @@ func TestACandidateTellsOfItsRoles(t *testing.T) {
 		require.ErrorIs(t, p.stopB(), context.Canceled)
 		time.Sleep(ttl)
 		require.ErrorIs(t, stop(), context.Canceled)
-		require.Equal(t, "candidate heir leader ordinary", strings.Join(roles, " "))
-	})
-}
-
-func TestACandidateBelowRankZeroNeverStands(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, b := memkv.New(), newBallot(t)
-		faults := kvfault.Wrap(store)
-		ctx, cancel := context.WithTimeout(t.Context(), 100*ttl)
-		defer cancel()
-		for _, s := range []election.Succession{nil, election.ByRank} {
-			c := b.candidate(faults, "a", func(o *election.Options) { o.Rank, o.Succession = -1, s })
-			_, err := c.Campaign(ctx)
-			require.ErrorIs(t, err, context.DeadlineExceeded)
-			require.ErrorContains(t, err, "never stands")
-			_, err = c.TryCampaign(t.Context())
-			require.ErrorContains(t, err, "never stands")
-		}
-		require.Zero(t, requestsTo(faults))
+		require.Equal(t, "candidate heir leader idle", strings.Join(roles, " "))
 	})
 }
 
@@ -425,6 +407,7 @@ func TestNewRefusesASuccessionThatCannotBeMeant(t *testing.T) {
 	}{
 		{"a:heir", election.Options{}, `name "a:heir" ends with ":heir"`},
 		{":request", election.Options{}, `ends with ":request"`},
+		{"a", election.Options{Rank: -1}, "rank -1 is below zero: use Watch"},
 		{"a", election.Options{Stability: -1}, "stability -1ns is negative"},
 		{"a", election.Options{MaxTerm: -1}, "longest term -1ns is negative"},
 		{"a", election.Options{MaxTerm: time.Second}, "use at least 15s"},

@@ -55,7 +55,7 @@ func TestACandidateThatGivesUpWaitingWasNeverHeir(t *testing.T) {
 		defer cancel()
 		_, err := c.Campaign(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, []election.Role{election.RoleCandidate, election.RoleOrdinary}, roles)
+		require.Equal(t, []election.Role{election.RoleCandidate, election.RoleIdle}, roles)
 	})
 }
 

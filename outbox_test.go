@@ -82,7 +82,7 @@ func TestLogRecordsAndRolesComeInOrderAndBeforeTheWork(t *testing.T) {
 			require.Equal(t, []election.Role{election.RoleCandidate, election.RoleLeader}, roles)
 			return nil
 		}))
-		require.Equal(t, election.RoleOrdinary, roles[len(roles)-1])
+		require.Equal(t, election.RoleIdle, roles[len(roles)-1])
 		elected, released := strings.Index(w.String(), "elected"), strings.Index(w.String(), "released")
 		require.Positive(t, elected)
 		require.Greater(t, released, elected)

@@ -7,7 +7,7 @@ type Role string
 
 // The roles.
 const (
-	RoleOrdinary  Role = "ordinary"  // it does not stand: there is no campaign, or it is unhealthy, or its rank below zero
+	RoleIdle      Role = "idle"      // it does not compete: there is no campaign, or its health check fails
 	RoleCandidate Role = "candidate" // it campaigns
 	RoleHeir      Role = "heir"      // it campaigns, and is next
 	RoleLeader    Role = "leader"    // it leads
@@ -25,7 +25,7 @@ func newRoles(tell func(Role)) *roles {
 	if tell == nil {
 		return nil
 	}
-	return &roles{tell: tell, last: RoleOrdinary}
+	return &roles{tell: tell, last: RoleIdle}
 }
 
 // flush waits until all roles have been told, for a second at most.

@@ -139,7 +139,7 @@ func (d *drawer) told(words []string) bool {
 	case what == "stands":
 		return became("candidate")
 	case what == "does not stand":
-		return became("ordinary")
+		return became("idle")
 	case what == "is heir":
 		return became(history.Heir)
 	case strings.HasPrefix(what, "leads (term "):

@@ -19,7 +19,7 @@ func TestAScriptIsReadLineByLine(t *testing.T) {
 succession line # a comment
 ttl 5s
 stability 1m
-candidate a rank -2 heirs b,c drains 3s maxterm 1m30s
+candidate a rank 2 heirs b,c drains 3s maxterm 1m30s
 candidate b
   advance   1s
 until a leads 20s
@@ -50,7 +50,7 @@ stop a
 	for name, v := range verbs() {
 		require.Truef(t, used[v.usage], "%s has no line above", name)
 	}
-	require.Equal(t, args{id: "a", rank: -2, ids: []string{"b", "c"}, drains: 3 * time.Second, max: 90 * time.Second}, s.steps[3].args)
+	require.Equal(t, args{id: "a", rank: 2, ids: []string{"b", "c"}, drains: 3 * time.Second, max: 90 * time.Second}, s.steps[3].args)
 	require.Equal(t, 6, s.steps[3].line)
 	require.Equal(t, "advance 1s", s.steps[5].text)
 	require.Equal(t, args{id: "a", to: "nobody"}, s.steps[16].args)

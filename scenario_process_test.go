@@ -128,7 +128,7 @@ func (p *process) plays(role election.Role) {
 	p.role = role
 	p.mu.Unlock()
 	switch role {
-	case election.RoleOrdinary:
+	case election.RoleIdle:
 		p.says(turnRole, "does not stand")
 	case election.RoleCandidate:
 		p.says(turnRole, "stands")

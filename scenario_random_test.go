@@ -49,9 +49,7 @@ func playOn(t testing.TB, s *script) string {
 		p.goOn()
 		p.reach(true)
 		p.set(ill, false)
-		if p.opts.Rank >= 0 {
-			stand, top = stand+1, max(top, p.opts.Rank)
-		}
+		stand, top = stand+1, max(top, p.opts.Rank)
 	}
 	time.Sleep(10 * s.ttl)
 	w.settles(min(stand, 2), 0)
@@ -93,7 +91,7 @@ func drawScript(t *rapid.T) string {
 	span := rapid.SampledFrom([]string{"1ms", "10ms", "200ms", "1s", "3s", "8s", "12s", "33s", "65s"})
 	maxTerm := rapid.SampledFrom([]string{"", "", "", " maxterm 20s"}).Draw(t, "longest term")
 	for i, id := range cast {
-		line("candidate %s rank %d%s%s", id, rapid.IntRange(-1, 3).Draw(t, "rank"),
+		line("candidate %s rank %d%s%s", id, rapid.IntRange(0, 3).Draw(t, "rank"),
 			rapid.SampledFrom([]string{"", "", " drains 2s", " drains 14s"}).Draw(t, "drains"), maxTerm)
 		if i%2 == 1 {
 			line("advance %s", span.Draw(t, "pause"))

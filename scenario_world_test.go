@@ -283,7 +283,7 @@ func (w *world) checkRanks() {
 	}
 	top := []*process{}
 	for _, p := range w.processes() {
-		if p.is(dead) || p.is(cutOff) || p.is(paused) || p.is(ill) || p.opts.Rank < 0 {
+		if p.is(dead) || p.is(cutOff) || p.is(paused) || p.is(ill) {
 			continue
 		}
 		if len(top) > 0 && p.opts.Rank > top[0].opts.Rank {

@@ -122,7 +122,7 @@ func drawSuccession(t *rapid.T, s *sim.Schedule, last time.Duration) {
 	s.Store.Leases, s.Store.Whole = part(t, "leases", 2) == 1, part(t, "whole", 2) == 1
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		n.Rank = rapid.SampledFrom([]int{0, 1, 2, 2, 7, -1}).Draw(t, "rank")
+		n.Rank = rapid.SampledFrom([]int{0, 1, 2, 2, 7}).Draw(t, "rank")
 		n.Plain = part(t, "plain", 8) == 7
 		n.Heirs = drawNames(t)
 	}

@@ -297,7 +297,7 @@ func (t *Term) latch(why error, called bool) (first bool, cause error) {
 	if first {
 		t.kill(cause)
 		t.vigil.leave(t)
-		t.c.roles.change(RoleLeader, RoleOrdinary)
+		t.c.roles.change(RoleLeader, RoleIdle)
 		t.c.log.Info("term ended", "token", t.token, "cause", cause)
 	}
 	return first, cause

@@ -28,10 +28,8 @@ func (c *Candidate) TryCampaign(ctx context.Context) (*Term, error) {
 }
 
 func (c *Candidate) try(ctx, base context.Context, s entry) (*Term, error) {
-	if c.opts.Rank >= 0 {
-		if err := c.openNow(ctx); err != nil {
-			return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
-		}
+	if err := c.openNow(ctx); err != nil {
+		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
 	}
 	s.once = true
 	term, err := c.campaign(ctx, base, s)

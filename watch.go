@@ -61,11 +61,11 @@ func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error)
 	return Heir{ID: machine.IDOf(rec.Signature), Value: rec.Value, Rank: n.Rank, Since: sinceOf(n)}, nil
 }
 
-// CurrentLine returns the IDs of those whom the leader wants after it, in order: its
+// CurrentHeirs returns the IDs of those whom the leader wants after it, in order: its
 // Options.Heirs, or what it set last by Term.SetHeirs. None if it published none, or if
 // a lock leads that this library did not write; ErrNoLeader if nobody leads. It may be
 // out of date when it returns, and does not say who is there: CurrentHeir does.
-func CurrentLine(ctx context.Context, store kv.Store, name string) ([]string, error) {
+func CurrentHeirs(ctx context.Context, store kv.Store, name string) ([]string, error) {
 	if err := checkReserved(name); err != nil {
 		return nil, err
 	}

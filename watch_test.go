@@ -152,13 +152,13 @@ func TestAnObserverSeesTheLineThatTheLeaderPublishedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memkv.New()
 		line := func() []string {
-			ids, err := election.CurrentLine(t.Context(), store, "billing")
+			ids, err := election.CurrentHeirs(t.Context(), store, "billing")
 			require.NoError(t, err)
 			return ids
 		}
-		_, err := election.CurrentLine(t.Context(), store, "billing")
+		_, err := election.CurrentHeirs(t.Context(), store, "billing")
 		require.Equal(t, election.ErrNoLeader, err)
-		_, err = election.CurrentLine(t.Context(), store, "billing:heir")
+		_, err = election.CurrentHeirs(t.Context(), store, "billing:heir")
 		require.Error(t, err)
 		c, err := election.New(store, "billing", &election.Options{ID: "a", Succession: election.NextInLine, Heirs: []string{"b", "c"}})
 		require.NoError(t, err)

@@ -118,7 +118,7 @@ var (
 	// ErrHeld means that a create was refused and had no effect: the safe holds
 	// a live record, perhaps a foreign one, or the store keeps the safe closed
 	// for a while after its last owner.
-	ErrHeld = errors.New("kv: the safe is held")
+	ErrHeld = errors.New("kv: somebody else has the safe")
 
 	// ErrStale means that a swap, refresh or delete was refused and had no
 	// effect: the record (or, in a hand-over, the lease of the next one) is no

@@ -83,6 +83,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"trans x --to y", 125, `elect: unknown command "trans" for "elect"; did you mean transfer?` + "\n"},
 		{"abdicate x", 125, `elect: unknown command "abdicate" for "elect"` + "\n"},
 		{"run --succession bully x -- true", 125, `elect: invalid argument "bully" for "--succession" flag: use none, first, rank, ring or line` + "\n"},
+		{"run --rank -1 --succession rank x -- true", 125, "elect: --rank -1 is below zero; use elect watch for a process that never leads\n"},
 		{"run --rank 5 x -- true", 125, "elect: --rank 5 has no effect without --succession rank: add that, or leave it out\n"},
 		{"run --rank 5 --succession ring x -- true", 125, "elect: --rank 5 has no effect without --succession rank: add that, or leave it out\n"},
 		{"run --heirs a,b x -- true", 125, "elect: --heirs has no effect without --succession line: add that, or leave it out\n"},

@@ -124,7 +124,7 @@ func succeed(ctx context.Context, store *storeurl.Store, s *state, leader electi
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
 	if s.State == "leader" {
-		line, err := election.CurrentLine(ctx, store.KV, s.Name)
+		line, err := election.CurrentHeirs(ctx, store.KV, s.Name)
 		if err != nil && !errors.Is(err, election.ErrNoLeader) { // it may have gone just now
 			fmt.Fprintf(log, "elect: %s: cannot tell whom the leader wants after it: %s\n", printable(s.Name), oneLine(err))
 		}

@@ -26,7 +26,7 @@ type successionFlags struct {
 func (f *successionFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.Var(&f.order, "succession", "who is next: none, first, rank, ring or line (default first; none where candidates wait in line with an old lock)")
-	flags.IntVar(&f.rank, "rank", 0, "higher is preferred; below zero never leads")
+	flags.IntVar(&f.rank, "rank", 0, "higher is preferred")
 	flags.StringSliceVar(&f.heirs, "heirs", nil, "`ids` of those who shall be next while this one leads, in order: a,b,c")
 	flags.DurationVar(&f.stability, "stability", 0, "how long a preferred heir must last until the leader gives way (default three TTL)")
 	flags.DurationVar(&f.maxTerm, "max-term", 0, "hand over after this long, if there is an heir (default never)")
@@ -47,6 +47,8 @@ func (f *successionFlags) trim() {
 func (f *successionFlags) check(ttl time.Duration) error {
 	none := f.order == order.None
 	switch {
+	case f.rank < 0:
+		return fmt.Errorf("--rank %d is below zero; use elect watch for a process that never leads", f.rank)
 	case f.rank > 0 && f.order != order.Rank:
 		return fmt.Errorf("--rank %d has no effect without --succession rank: add that, or leave it out", f.rank)
 	case len(f.heirs) > 0 && f.order != order.Line:

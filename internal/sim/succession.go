@@ -235,8 +235,7 @@ func (w *World) best() (names []string) {
 			return nil
 		}
 		switch {
-		case n.Plan.Rank < 0:
-		case i == 0 || len(names) == 0 || n.Plan.Rank > highest:
+		case i == 0 || n.Plan.Rank > highest:
 			highest, names = n.Plan.Rank, []string{n.Name}
 		case n.Plan.Rank == highest:
 			names = append(names, n.Name)
@@ -293,7 +292,7 @@ func (w *World) flaps() (who string, longest time.Duration, ok bool) {
 	}
 	others, last := 0, time.Duration(0)
 	for _, n := range w.Nodes {
-		if n.Rank >= 0 && n.Joins == 0 {
+		if n.Joins == 0 {
 			others++
 		}
 	}

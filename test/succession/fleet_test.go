@@ -62,7 +62,7 @@ func (f *fleet) enter(id string, o election.Options) *member {
 // enterBy is enter by a link that others may use too.
 func (f *fleet) enterBy(l link, id string, o election.Options) *member {
 	f.t.Helper()
-	m := &member{fleet: f, id: id, link: l, stopped: make(chan struct{}), role: election.RoleOrdinary}
+	m := &member{fleet: f, id: id, link: l, stopped: make(chan struct{}), role: election.RoleIdle}
 	observed := history.Observe(l.store, m.note)
 	o.ID, o.OnRole = id, m.becomes
 	var err error
