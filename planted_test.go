@@ -26,7 +26,7 @@ type planted struct {
 	crack   func(*sim.Schedule) // the bug, if it is in the world; may be nil
 }
 
-// The ten of reliability.md §4.1, and one for each rule that they leave out; and
+// Ten classic mistakes, and one for each rule that they leave out; and
 // those that only who waits in line can have.
 var plantedBugs = []planted{
 	{bug: "b1 trust is counted from the receipt", rule: oracle.DeadlineFromSend, engine: seeing(above(mistake.FromReceipt))},

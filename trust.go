@@ -36,7 +36,7 @@ func leastMargin(ttl time.Duration) time.Duration {
 }
 
 // newPace returns the durations for a TTL and a margin, the default one if it is zero.
-// An error is an [unfit].
+// An error is an unfit.
 func newPace(ttl, margin time.Duration) (pace, error) {
 	if ttl < 0 {
 		return pace{}, unfit{why: fmt.Sprintf("TTL %v is negative", ttl)}

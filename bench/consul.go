@@ -64,7 +64,7 @@ func (c apiLockCandidate) acquire(ctx context.Context) (*held, error) {
 	return &held{release: func(context.Context) error { return c.lock.Unlock() }, lost: lost}, nil
 }
 
-// consulBaton is the fewest steps on Consul: see [baton].
+// consulBaton is the fewest steps on Consul: see baton.
 type consulBaton struct{ kv *api.KV }
 
 func openConsulBaton(seat seat) (family, error) {

@@ -96,7 +96,7 @@ func (c electionCandidate) acquire(ctx context.Context) (*held, error) {
 	return &held{release: c.election.Resign, lost: c.session.Done()}, nil
 }
 
-// etcdBaton is the fewest steps on etcd: see [baton].
+// etcdBaton is the fewest steps on etcd: see baton.
 type etcdBaton struct{ client *clientv3.Client }
 
 func openEtcdBaton(seat seat) (family, error) {

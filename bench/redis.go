@@ -222,7 +222,7 @@ func (c rueidislockCandidate) acquire(ctx context.Context) (*held, error) {
 	return &held{lost: locked.Done(), release: func(context.Context) error { cancel(); stop(); return nil }}, nil
 }
 
-// redisBaton is the fewest steps on Redis: see [baton].
+// redisBaton is the fewest steps on Redis: see baton.
 type redisBaton struct{ client *redis.Client }
 
 var (

@@ -10,7 +10,7 @@ import (
 const mostIndexes = 1 << 16
 
 // Indexes are the ModifyIndexes of keys with records whose revision is another number: that in
-// their text (see [entry]). They were seen when the keys were read.
+// their text (see entry). They were seen when the keys were read.
 type indexes struct {
 	mu sync.Mutex
 	of map[string]sighted

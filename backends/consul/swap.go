@@ -167,7 +167,7 @@ func (s *Store) renewFor(ctx context.Context, next kv.Record) (renewal, error) {
 
 // put applies ops, which make rec of what the key held when it was seen. It
 // returns [kv.ErrStale] if the key has changed, as it does too when the session
-// that holds it ends, and a [*refusal] if the reason lies elsewhere.
+// that holds it ends, and a *refusal if the reason lies elsewhere.
 func (s *Store) put(ctx context.Context, key string, seen entry, rec kv.Record, ops ...[]*api.KVTxnOp) (kv.Record, error) {
 	index, err := s.apply(ctx, key, slices.Concat(s.unchanged(key, seen), slices.Concat(ops...)))
 	if err == nil {

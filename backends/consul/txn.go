@@ -90,7 +90,7 @@ func (s *Store) unlock(key, session, value string) []*api.KVTxnOp {
 func remove(key string) *api.KVTxnOp { return &api.KVTxnOp{Verb: api.KVDelete, Key: key} }
 
 // apply carries out all operations or none, through Raft, and returns the
-// ModifyIndex of the last lock on key. A [*refusal] is definite: nothing
+// ModifyIndex of the last lock on key. A *refusal is definite: nothing
 // happened. After any other error it may have, or may still.
 func (s *Store) apply(ctx context.Context, key string, ops []*api.KVTxnOp) (uint64, error) {
 	results, err := s.transact(ctx, ops, &api.QueryOptions{})

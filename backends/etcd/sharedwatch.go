@@ -50,14 +50,14 @@ func (h *hub) add(conn *grpc.ClientConn, w *sharedWatch) {
 	h.stream.add(w)
 }
 
-// heard implements [watch]: a stream is alive as a whole.
+// heard implements watch: a stream is alive as a whole.
 func (w *sharedWatch) heard() time.Time {
 	w.stream.hub.mu.Lock()
 	defer w.stream.hub.mu.Unlock()
 	return w.stream.heard
 }
 
-// close implements [watch]. The last watch of a stream ends that too.
+// close implements watch. The last watch of a stream ends that too.
 func (w *sharedWatch) close() {
 	if last := w.stream.remove(w); last {
 		<-w.stream.done

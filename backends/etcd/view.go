@@ -121,7 +121,7 @@ func (v *view) lostAfter(stood time.Duration) bool {
 	return v.why != nil && time.Since(v.since) > stood
 }
 
-// take implements [listener]: it takes changes in, and shows what is first in line if that
+// take implements listener: it takes changes in, and shows what is first in line if that
 // is another record now.
 func (v *view) take(changes []*mvccpb.Event) {
 	v.mu.Lock()
@@ -148,7 +148,7 @@ func (v *view) apply(changes []*mvccpb.Event) {
 	v.line.apply(slices.DeleteFunc(changes, func(e *mvccpb.Event) bool { return e.Kv.ModRevision <= seen }))
 }
 
-// lose implements [listener]: it asks for a look, which begins anew.
+// lose implements listener: it asks for a look, which begins anew.
 func (v *view) lose(why error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// textOf writes a value of the core as JSON, without what is zero in it. [read] returns the
+// textOf writes a value of the core as JSON, without what is zero in it. read returns the
 // same value. Functions are left out.
 func textOf(v any) json.RawMessage {
 	text, err := json.Marshal(lean(reflect.ValueOf(v)))

@@ -14,7 +14,7 @@ import (
 
 // A row is a fault, and what an election has to do about it.
 type row struct {
-	number int    // in reliability.md §4.3
+	number int    // in the table of docs/reliability.md
 	letter string // tells rows of one number apart: "a", "b"
 	fault  string // what goes wrong, in a few words
 

@@ -18,7 +18,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// soakNumber is the soak's in reliability.md §4.3.
+// soakNumber is the number of the soak in the table of docs/reliability.md.
 const soakNumber = 54
 
 // TestSoak plays random faults for -faults.soak, in stretches, each of which is

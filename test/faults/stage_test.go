@@ -108,8 +108,7 @@ func (s *stage) director() part {
 	return p
 }
 
-// slack is how much later than after x something may be on a busy machine
-// (reliability.md §4.2).
+// slack is how much later than after x something may be on a busy machine.
 func (s *stage) slack(x time.Duration) time.Duration { return x/5 + 500*time.Millisecond }
 
 // takeover is within what time after its last sign of life a leader is replaced:

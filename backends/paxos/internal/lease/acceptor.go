@@ -43,7 +43,7 @@ const maxEarlier = 3
 
 // NewAcceptor returns an acceptor that starts now and answers from opens on.
 // Incarnation is new for each start, at random. Floor is the highest counter that
-// the member has promised before, as far as it knows: see [Acceptor.Promised].
+// the member has promised before, as far as it knows: see [Promised].
 func NewAcceptor(terms Terms, incarnation uint64, opens time.Duration, floor uint64) *Acceptor {
 	return &Acceptor{terms: terms, incarnation: incarnation, opens: opens, floor: floor, limit: NewLimit(floor), cells: map[string]cell{}}
 }
