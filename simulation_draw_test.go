@@ -183,9 +183,9 @@ func drawFlapping(t *rapid.T, s *sim.Schedule) {
 		s.Nodes = append(s.Nodes, sim.NodePlan{})
 	}
 	for i := range s.Nodes {
-		s.Nodes[i].Dwell, s.Nodes[i].Plain, s.Nodes[i].Rank = 0, false, max(s.Nodes[i].Rank, 0)
+		s.Nodes[i].Dwell, s.Nodes[i].Plain, s.Nodes[i].Lag = 0, false, 0
 	}
-	s.Nodes[0].Rank, s.Nodes[0].Lag = 8, 0
+	s.Nodes[0].Rank = 8
 	for at := s.TTL; at < s.Horizon-2*s.Bound(); {
 		at += between(t, "stays", s.TTL/4, s.Stability*7/4)
 		f := sim.Fault{Kind: sim.Crash, Window: sim.Window{From: at, To: at + between(t, "lasts", s.TTL/2, 3*s.TTL/2)}}
