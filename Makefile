@@ -2,7 +2,7 @@
 #
 # Everything works on a machine that has Go, git and a C compiler (the race
 # detector needs it): servers and linters are built from pinned sources into the
-# user's cache, once a version.
+# user's cache, once per version.
 
 SHELL := /bin/bash
 

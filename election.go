@@ -143,7 +143,7 @@ type Options struct {
 	OnRole func(Role)
 
 	// Health, if not nil, is asked before the candidate claims a vacant safe,
-	// and a few times a TTL while it leads or is heir. While it returns an error the
+	// and a few times per TTL while it leads or is heir. While it returns an error the
 	// candidate does not stand; a leader steps down. It must return when its
 	// context ends; a check that takes longer than that counts as failed. While
 	// every candidate is unhealthy, nobody leads.

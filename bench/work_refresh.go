@@ -11,9 +11,9 @@ func refreshWork() work {
 		title: "What a refresh costs the store",
 		about: "Leaders at rest, all in one process: what each costs in one TTL, however often it refreshes in that time.",
 		metrics: []metric{
-			{Name: "requests", Unit: number, Title: "requests a TTL", Ranked: true},
-			{Name: "proposals", Unit: number, Title: "Raft proposals a TTL"},
-			{Name: "bytes", Unit: octets, Title: "bytes a TTL", Ranked: true},
+			{Name: "requests", Unit: number, Title: "requests per TTL", Ranked: true},
+			{Name: "proposals", Unit: number, Title: "Raft proposals per TTL"},
+			{Name: "bytes", Unit: octets, Title: "bytes per TTL", Ranked: true},
 		},
 		ttl:      4 * time.Second,
 		limit:    2 * time.Minute,

@@ -49,7 +49,7 @@
 //
 // # Cost
 //
-// One file is written and synced once for each new token, which is once a term.
+// One file is written and synced once for each new token, which is once per term.
 // With the token that was admitted last, Do and Admit touch no disk, and calls
 // run side by side.
 package fence

@@ -2,7 +2,7 @@
 //
 // # Guarantees
 //
-// At most one live record a safe, through crashes, restarts and partitions of
+// At most one live record per safe, through crashes, restarts and partitions of
 // Consul's servers as long as a majority keeps its data: every change is one
 // transaction through Raft, and every read asks the leader to make sure that it
 // still leads. Sessions are measured with the servers' monotonic clocks.
@@ -198,7 +198,7 @@
 //     below.
 //
 // With [NewObserved], each operation is one request, a refused Create two; Create, Swap,
-// Refresh and Delete are one write. Whoever watches sends one request a refresh, and four
+// Refresh and Delete are one write. Whoever watches sends one request per refresh, and four
 // a second at most for long. With the shortest TTL, 500 ms, a leader sent 51 requests
 // in 4 s, half of them for its own watch, and a waiting candidate 24:
 //

@@ -78,7 +78,7 @@
 // Choose it for a short failover: TTLs go down to 500 ms, where the shortest lease
 // lasts 2 s and may be revoked a second late. A leader of etcd that pauses revokes
 // nothing, a change of leader prolongs nothing, and no lease is left over. For TTLs of
-// ten seconds it hardly pays: the leader's three writes a TTL go through the log, are
+// ten seconds it hardly pays: the leader's three writes per TTL go through the log, are
 // synced and kept until a compaction, where keep-alives touch no disk, and each is
 // pushed to all who wait. A candidate that has just begun to watch has to see a dead
 // record for a whole TTL, however old it is. What a dead owner has left stays until the
@@ -252,7 +252,7 @@
 // A change is pushed to each watch. With Plain, a watch reads a companion at its beginnings
 // and with each change of what the safe holds. In a line every watch is told of everybody
 // who comes and goes, and keeps all keys in memory with their values. A candidate that waits
-// in line stays there by a Stay a few times a TTL; one in the layouts OneKey and Claim sends
+// in line stays there by a Stay a few times per TTL; one in the layouts OneKey and Claim sends
 // nothing.
 //
 // With [NewObserved], each of them is one round trip, a refused Create two, and Create,

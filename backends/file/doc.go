@@ -5,7 +5,7 @@
 //
 // # Guarantees
 //
-// At most one live record a safe, and larger tokens for later signatures,
+// At most one live record per safe, and larger tokens for later signatures,
 // whatever processes do: crash at any point, freeze in the middle of a write,
 // fill the disk. A write is one rename(2) of a file whose name is the state that
 // the writer saw. The name never comes again, so the rename is the file system's

@@ -3,7 +3,7 @@
 //
 // # Guarantees
 //
-// At most one live record a safe, as long as the process lives. Nothing
+// At most one live record per safe, as long as the process lives. Nothing
 // survives it, so tokens start anew with each [New].
 //
 // # Records

@@ -4,7 +4,7 @@
 //
 // # Guarantees
 //
-// At most one live record a safe, through crashes and restarts of members, partitions,
+// At most one live record per safe, through crashes and restarts of members, partitions,
 // and messages that are lost, late, repeated or out of order, as long as no member's
 // clock runs faster or slower than real time by more than [Options].Drift. Nobody looks
 // at the time of day for it: only spans of time are sent, and acceptors count by the

@@ -227,7 +227,7 @@ func messagesWithin(t *testing.T, b *book, most float64) {
 		const terms = 30
 		time.Sleep(terms * electionTTL)
 		n := float64(c.net.sent.Load()-before) / terms
-		t.Logf("%.1f messages a TTL of %v, of a leader and two who wait", n, electionTTL)
+		t.Logf("%.1f messages per TTL of %v, of a leader and two who wait", n, electionTTL)
 		require.LessOrEqual(t, n, most)
 		cancel()
 		all.Wait()

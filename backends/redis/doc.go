@@ -4,7 +4,7 @@
 //
 // # Guarantees
 //
-// At most one live record a safe, on a single server that keeps what it has
+// At most one live record per safe, on a single server that keeps what it has
 // acknowledged, as long as its wall clock does not jump. Clients may crash,
 // pause, lose messages and be cut off. Reads are of the primary.
 //

@@ -11,7 +11,7 @@
 //
 // # Guarantees
 //
-// At most one live record a safe, in a database that keeps what it has committed, as
+// At most one live record per safe, in a database that keeps what it has committed, as
 // long as the clock that judges expiry does not jump. Clients may crash, pause, lose
 // messages and be cut off. Each write is one statement with its condition in it,
 // committed by itself: no client ever holds a lock while it thinks, so none that

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// SVG writes a picture of who led when: one row a candidate, one for all of
+// SVG writes a picture of who led when: one row per candidate, one for all of
 // them, and above them what was done to the network and the store. It needs
 // nothing from elsewhere, and is light or dark as its reader's system is. The
 // same history makes the same picture. h is sorted.

@@ -16,7 +16,7 @@ const (
 	absent  = ' '
 )
 
-// Timeline draws who led when, one row a candidate, about width columns wide.
+// Timeline draws who led when, one row per candidate, about width columns wide.
 // Each column stands for the same stretch of time. A term is a bar that begins
 // with its number; K, S and C are SIGKILL, SIGSTOP and SIGCONT, A is a leader that
 // is asked to give way. Who is next is a shade of grey. What went wrong

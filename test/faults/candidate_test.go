@@ -89,7 +89,7 @@ func (c *candidate) run(ctx context.Context) error {
 }
 
 // lead works in small steps, and asks before each of them whether it may. A few
-// times a TTL it proclaims something, so that refreshes have swaps beside them.
+// times per TTL it proclaims something, so that refreshes have swaps beside them.
 func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 	until := term.Until() // a refresh may follow at once, and is another event
 	asked := boottime.Now()

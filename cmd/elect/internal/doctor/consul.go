@@ -15,7 +15,7 @@ func consul(ctx context.Context, store *storeurl.Store) []Finding {
 	defer cancel()
 	findings := []Finding{
 		{Level: OK, Subject: "clock", Found: "sessions run on the servers' monotonic clocks"},
-		{Level: OK, Subject: "expiry", Found: "Consul judges; with ?expiry=observer candidates do, by their own clocks: TTLs from 500ms on, for one write a refresh"},
+		{Level: OK, Subject: "expiry", Found: "Consul judges; with ?expiry=observer candidates do, by their own clocks: TTLs from 500ms on, for one write per refresh"},
 	}
 	if store.Observed {
 		findings = []Finding{candidatesJudge()}

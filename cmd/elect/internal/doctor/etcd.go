@@ -13,7 +13,7 @@ import (
 func etcd(ctx context.Context, store *storeurl.Store) []Finding {
 	findings := []Finding{
 		{Level: OK, Subject: "clock", Found: "leases run on the servers' monotonic clocks"},
-		{Level: OK, Subject: "expiry", Found: "etcd judges; with ?expiry=observer candidates do, by their own clocks: TTLs from 500ms on, for one write a refresh"},
+		{Level: OK, Subject: "expiry", Found: "etcd judges; with ?expiry=observer candidates do, by their own clocks: TTLs from 500ms on, for one write per refresh"},
 	}
 	if store.Observed {
 		findings = []Finding{candidatesJudge()}
