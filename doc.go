@@ -1,5 +1,5 @@
-// Package election chooses one leader among processes that share a store: etcd,
-// Consul, Redis, a directory on one host.
+// Package election elects one leader among processes that share a store: etcd,
+// Consul, Redis, a SQL database, a directory on one host, or only each other.
 //
 //	store := etcdkv.New(client, nil)
 //	candidate, err := election.New(store, "billing", nil)
@@ -10,22 +10,22 @@
 //
 // # The picture
 //
-// There is a safe that holds one signature. Candidates try to put theirs in. A
-// signature fades after its time to live (TTL) unless its owner refreshes it.
-// Whoever's signature is in the safe leads; everyone else watches the safe, and
-// tries again when it is empty.
+// An election is a key in the store, the safe. It holds at most one record, with the
+// signature of the candidate that leads. Candidates try to put theirs in. A record
+// expires after its time to live (TTL) unless its owner refreshes it. The other
+// candidates watch the safe, and try again when it is vacant.
 //
-//	candidate ── create ──▶ safe empty?  yes ─▶ elected ─▶ refresh, refresh, refresh …
-//	    ▲                        │ no                         │ refresh refused, or too late
-//	    │                        ▼                            ▼
-//	    └──── vacant ◀──── watch the signature            defeated ─▶ campaign again
+//	candidate ── create ──▶ safe vacant?  yes ─▶ elected ─▶ refresh, refresh, refresh …
+//	    ▲                        │ no                          │ refused, or too late
+//	    │                        ▼                             ▼
+//	    └──── vacant ◀──── watch the record              term ended ─▶ campaign again
 //
-// [Candidate.Run] is the heart: the return of the function that it calls is the
-// only honest signal that the work has stopped. [Candidate.Campaign] and
-// [Candidate.Notify] are for programs of another shape, [Candidate.TryCampaign]
-// and [Candidate.TryRun] for those that wait for nobody. [Current] and [Watch] are for those who only
-// want to know who leads. Package lock is for people who want a lock, and package
-// fence for services that refuse the writes of old leaders.
+// Start with [Candidate.Run]. It calls a function while the candidate leads, and
+// knows that the work has stopped when that function returns. [Candidate.Campaign] and
+// [Candidate.Notify] suit programs of another shape; [Candidate.TryCampaign] and
+// [Candidate.TryRun] make one attempt and do not wait. [Current] and [Watch] tell who
+// leads. Package lock offers a lock instead, and package fence refuses the writes of
+// former leaders.
 //
 // # Trust
 //
@@ -33,12 +33,12 @@
 //
 //	start of the last successful request + TTL − margin
 //
-// counted from before the request was sent, never from the reply, and only for a
-// reply that proves that the record in the safe is still its own. At that
-// instant a timer that nobody has to service ends the term's context, even if a
-// call to the store hangs. Time that the system was suspended counts.
+// It counts from before the request was sent, never from the reply, and only if the
+// reply proves that the record in the safe is still its own. At that instant a
+// timer ends the term's context. The timer waits for nothing, so it also fires while a
+// call to the store hangs. Time during which the system was suspended counts.
 //
-// The margin must pay for clocks of different rates and for the work's reaction.
+// The margin covers clocks that run at different rates, and the time that work needs to stop.
 // Let ρ bound how far any clock's rate is from true, T be the TTL, G the margin
 // and W the time from the end of the context to the end of the work's effects.
 // The store does not let another in before T/(1+ρ) has passed since the request;
@@ -67,33 +67,32 @@
 //   - the store keeps what it has acknowledged,
 //   - the work's effects end within W of the end of its context.
 //
-// Otherwise nothing but the token stops the effects of a leader that is none any
-// more.
+// If one of these does not hold, only the token stops a former leader.
 //
 // # What is promised
 //
 //   - At every instant at most one term of an election is alive, whatever the
-//     network, the store or the scheduler does, as long as clocks keep to ρ and
-//     the store keeps what its Guarantees say (each backend documents them).
+//     network or the scheduler does, as long as clocks keep to ρ and the store keeps
+//     its Guarantees (each backend documents them).
 //   - Each term's token is larger than that of every earlier one. A process that
 //     is frozen between a look at its term and a write cannot be stopped by any
 //     lease; a resource that refuses smaller tokens stops it.
-//   - The safe is given up only after the work has returned.
-//   - A reply that was lost is cleared up, not guessed at: a candidate recognises
-//     its own record by a nonce, and takes it over or removes it.
-//   - A record that this library did not write is somebody's lock. It is waited
-//     for, and never touched.
-//   - A waiting candidate asks the store nothing where the store can push. (The heir
-//     keeps its record, and one that waits in line with other programs its place:
-//     kv.Queue.)
+//   - A candidate gives the safe up only after its work has returned.
+//   - After a reply was lost, a candidate finds out what happened. It recognises its
+//     own record by a nonce, and takes it over or removes it.
+//   - A record that this library did not write is another program's lock. Candidates
+//     wait for it, and never touch it.
+//   - A waiting candidate sends no requests if the store can push changes. (The heir
+//     refreshes its own record. A candidate that waits in line with other programs
+//     refreshes its place: kv.Queue.)
 //   - When Run, Campaign, Watch or Resign has returned, nothing that it started
-//     is left. A store call or a health check that ignores its context delays
-//     that, and nothing else.
+//     is left. Only a store call or a health check that ignores its context can
+//     delay that.
 //
 // # Succession
 //
-// Candidates that wait stand for a second safe, the heir's, beside the leader's. (Where
-// the order prefers nobody to them, they try the leader's first, once.)
+// Candidates that wait compete for a second safe, the heir's, beside the leader's. (If
+// the order prefers nobody to them, they first try the leader's once.)
 //
 //	candidates ── create, or displace ──▶ heir's safe ── create, or be handed ──▶ leader's safe
 //	              by the order                           it by the leader
@@ -106,26 +105,27 @@
 // it becomes vacant.
 //
 // An order ([FirstCome], which is the default, [ByRank], [Ring], [NextInLine], or one's
-// own) decides who displaces whom as heir, and never who leads: it can be wrong or late without two
-// leaders. A leader gives way to an heir that comes before it and has been heir for
-// Options.Stability. Candidates whose terms keep ending early wait longer each time.
+// own) decides who displaces whom as heir, and never who leads. So an order that is wrong or
+// late cannot make two leaders. A leader gives way to an heir that comes before it in the order
+// and has been heir for Options.Stability. Candidates whose terms keep ending early wait longer
+// each time.
 // [Term.Transfer], [RequestTransfer] and Options.MaxTerm hand over on purpose.
 //
-// With Options.NoHeir nobody stands for the second safe: all watch the leader's, and some
-// of them claim it when it becomes vacant. By default that is so in a store that keeps
+// With Options.NoHeir there is no second safe: all candidates watch the leader's, and some
+// of them claim it when it becomes vacant. That is the default in a store that keeps
 // lines (kv.Queue).
 //
-// IDs should be unique: an order knows candidates by them.
+// IDs should be unique, since an order knows candidates by their IDs.
 //
 // # Once per tick
 //
-// The safe is free again as soon as the work is done, so work that every host starts
-// at the same tick would be done by one host after the other. With Options.Hold the
+// The safe is free again as soon as the work is done. So if every host starts the same
+// job at the same tick, one host after the other would run it. With Options.Hold the
 // election stays closed for a while after the work began: the candidate that is
 // elected puts a record into a third safe, NAME:hold, before its work begins. Nobody
-// refreshes or deletes it; it fades, whatever becomes of the candidate. A candidate
-// that is elected meanwhile waits for its end; TryCampaign and TryRun give up instead.
-// [CurrentHold] shows it.
+// refreshes or deletes that record; it expires, whatever becomes of the candidate. A
+// candidate that is elected meanwhile waits until it has expired; TryCampaign and TryRun give up
+// instead. [CurrentHold] shows it.
 //
 // # Failures
 //
@@ -134,7 +134,7 @@
 //	the leader is paused or asleep   the same; when it wakes, its term has ended
 //	the leader is unhealthy          it steps down once its work has returned
 //	its record is deleted, replaced  its term ends within a second, as soon as the store tells
-//	the store is down                nobody leads once trust has run out; all try again
-//	leader and heir die at once      the others elect an heir as its record fades, and that a leader
+//	the store is down                nobody leads once trust has run out; all candidates try again
+//	leader and heir die at once      when the heir's record has expired, another becomes heir, and then leads
 //	the store is slow                a term survives answers that take up to a third of the TTL
 package election

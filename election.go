@@ -19,27 +19,25 @@ import (
 )
 
 var (
-	// ErrLost is the cause of a term that ended against the candidate's will:
-	// the lease could not be refreshed in time, or the record is gone or
-	// somebody else's.
+	// ErrLost is the cause of a term that ended although its leader did not give it
+	// up: the lease was not refreshed in time, or the record is gone or replaced.
 	ErrLost = errors.New("election: leadership lost")
 
 	// ErrResigned is the cause of a term that its leader gave up: by Resign, or
 	// because its Health check failed.
 	ErrResigned = errors.New("election: resigned")
 
-	// ErrHeld means that somebody else has the safe: a leader, the holder of a
-	// lock that this library did not write, or a store that keeps the safe closed
-	// for a while after its last owner.
+	// ErrHeld means that somebody else has the safe: a leader, or another program's
+	// lock; or that the store keeps the safe closed for a while after its last owner.
 	// It is the error with which stores refuse a create.
 	ErrHeld = kv.ErrHeld
 
-	// ErrNoHeir means that nobody is next in the succession, or not the one who was
-	// asked for.
+	// ErrNoHeir means that nobody is next in the succession, or that the candidate
+	// that was asked for is not.
 	ErrNoHeir = errors.New("election: no such heir")
 
-	// ErrStopped is matched by the error with which Run and Notify return because their
-	// context has ended: no trouble, but what was asked for.
+	// ErrStopped is matched by the error of Run and Notify when they return because
+	// their context has ended, as they were asked to.
 	ErrStopped = errors.New("election: stopped")
 
 	// ErrNoLeader means that nobody leads at the moment.
@@ -63,35 +61,34 @@ type Options struct {
 	// candidates by their IDs, it should be. Default: host name and process id.
 	ID string
 
-	// Value is published with the ID, e.g. the leader's address. At most 64 KiB.
-	// A leader changes it with Term.Proclaim.
+	// Value is published with the ID, the leader's address for example. At most
+	// 64 KiB. A leader can change it with Term.Proclaim.
 	Value string
 
-	// TTL is how long a leader that vanished keeps others out. Shorter means a
-	// faster failover, and less patience with a slow store or network. Stores
-	// differ in how exactly they keep it: see their Guarantees. Default: 15 s.
+	// TTL is how long a leader that vanished keeps others out. A shorter TTL means a
+	// faster failover, and less patience with a slow store or network. How exactly a
+	// store keeps it is in its Guarantees. Default: 15 s.
 	TTL time.Duration
 
-	// Margin is how long before the store may give the lease to another a term
-	// ends here. It pays for clocks that run at different rates and for the time
-	// that work needs to notice that its context has ended; a leader whose work
-	// needs time to stop asks for more. See the package documentation for the
-	// least that is safe. Default: a tenth of the TTL, or that least.
+	// Margin is how long a term ends before the store may give the lease to another
+	// candidate. It covers clocks that run at different rates, and the time that work
+	// needs to stop after its context has ended. If your work needs longer, raise it.
+	// The package documentation has the least that is safe. Default: a tenth of the
+	// TTL, or that least.
 	Margin time.Duration
 
 	// Succession is the order in which candidates succeed each other: FirstCome,
-	// ByRank, Ring, NextInLine, or one's own. Candidates that wait stand for a second
+	// ByRank, Ring, NextInLine, or your own. Candidates that wait compete for a second
 	// safe, the heir's, which is called NAME:heir. Only the heir watches the leader,
-	// which hands over to it in one write. Every candidate of an election is given
-	// the same. Default: FirstCome. In a store that keeps lines (kv.Queue), where
-	// those who wait have an order already, and for TryCampaign and TryRun, it is
-	// NoHeir.
+	// which hands over to it in one write. Give all candidates of an election the
+	// same. Default: FirstCome; NoHeir in a store that keeps lines (kv.Queue), where
+	// candidates that wait have an order already, and for TryCampaign and TryRun.
 	Succession Succession
 
-	// NoHeir has nobody be next: the candidate stands for no second safe, and as
-	// leader leaves the safe vacant at the end of a term, for whoever comes first. It
-	// costs a leader one watch less. Choose it where nothing may be written beside
-	// the safe, or where other programs that wait for the same lock shall have their
+	// NoHeir turns the heir off: the candidate does not compete for a second safe, and
+	// as leader it leaves the safe vacant at the end of a term, for whoever comes
+	// first. It saves a leader one watch. Choose it where nothing may be written beside
+	// the safe, or where other programs that wait for the same lock should have their
 	// turn.
 	NoHeir bool
 
@@ -99,65 +96,64 @@ type Options struct {
 	// ranks: higher comes first. Not below zero: to look on without competing, use Watch.
 	Rank int
 
-	// Heirs are the IDs of those whom a leader wants after it, in order, where the
-	// succession heeds them (NextInLine). A leader changes them with Term.SetHeirs.
-	// Default: those of the leader before it.
+	// Heirs are the IDs of the candidates that should follow this one as leader, in
+	// order, for a succession that uses them (NextInLine). A leader can change them with
+	// Term.SetHeirs. Default: those of the leader before it.
 	Heirs []string
 
-	// Stability is how long an heir that comes before the leader must have been
-	// heir, without a break, until the leader gives way. Whose terms end early again
-	// and again, before they have lasted for so long, waits twice as long each time,
-	// up to 64 times. Default: three TTL.
+	// Stability is how long an heir that comes before the leader in the order must have
+	// been heir, without a break, before the leader gives way to it. For a candidate whose
+	// terms keep ending before they have lasted that long, the wait doubles each
+	// time, up to 64 times. Default: three TTL.
 	Stability time.Duration
 
-	// MaxTerm is how long a leader leads if there is an heir to hand over to. Not
-	// less than the TTL. Default: for ever.
+	// MaxTerm is how long a leader leads if there is an heir to hand over to. It is not
+	// less than the TTL. Default: no limit.
 	MaxTerm time.Duration
 
-	// Hold closes the election to everybody, this candidate too, for at least so long
-	// after the work began: also if the work ends sooner, and if the process or its
-	// host is gone. It is for work that runs once per tick, whichever host's clock is
-	// late. The candidate that is elected closes the election before Run calls lead or
-	// Campaign returns. If it was closed before, the candidate waits, as leader, until
-	// that is over; TryCampaign and TryRun give up with [ErrHeld]. The hold is a record
-	// of its own in the store, with a TTL of Hold and a third of the TTL; it lasts for
-	// as long as the store lets that live (kv.Lifetime: in Consul twice as long). Every
-	// candidate of an election is given the same Hold: one without is not kept out. A
-	// store whose observers judge expiry keeps no holds (kv.ErrInvalid). If the store
-	// does not answer while the hold is made, Run, Campaign and the rest may return
-	// nearly a TTL after their context has ended.
-	// Default: none.
+	// Hold closes the election to all candidates, this one too, for at least this long
+	// after the work began, even if the work ends sooner or the process or its host
+	// dies. It is for work that runs once per tick, also if a host's clock is late.
+	//
+	// The candidate that is elected closes the election before Run calls lead or
+	// Campaign returns. If the election is closed already, the candidate waits, as
+	// leader, until that is over; TryCampaign and TryRun give up with [ErrHeld]. The hold
+	// is a record of its own in the store, with a TTL of Hold plus a third of TTL. It
+	// lasts as long as the store lets such a record live (kv.Lifetime: in Consul twice
+	// as long). Give all candidates of an election the same Hold: one without it is not
+	// kept out. A store whose observers judge expiry keeps no holds (kv.ErrInvalid). If
+	// the store does not answer while the hold is made, Run, Campaign and the others may
+	// return nearly a TTL after their context has ended. Default: none.
 	Hold time.Duration
 
-	// Requests has the leader heed requests of others to resign or to hand over:
-	// RequestResign, RequestTransfer, and the commands elect resign and elect
-	// transfer. They cost a leader one more watch. One that is given a Succession
-	// always heeds them.
+	// Requests lets others ask the leader to resign or to hand over: RequestResign,
+	// RequestTransfer, and the commands elect resign and elect transfer. It costs a
+	// leader one more watch. It is always on where a Succession is given.
 	Requests bool
 
-	// OnRole, if not nil, is told of each change of the candidate's role. Calls come
-	// one at a time, in order and soon, on a goroutine of their own. Nothing waits for
-	// them but Run, before it calls lead, and the return of Run, Campaign and Resign,
-	// for a second at most: by the time of a call the role may be another. If the hook
-	// blocks, calls are dropped, the oldest first.
+	// OnRole, if not nil, is called after each change of the candidate's role. Calls come
+	// one at a time and in order, on a goroutine of their own, so the role may have
+	// changed again by then. Only Run, before it calls lead, and the return of Run,
+	// Campaign and Resign wait for calls, for a second at most. If the hook blocks, the
+	// oldest calls are dropped.
 	OnRole func(Role)
 
-	// Health, if not nil, is asked before the candidate claims a vacant safe,
-	// and a few times per TTL while it leads or is heir. While it returns an error the
-	// candidate does not stand; a leader steps down. It must return when its
-	// context ends; a check that takes longer than that counts as failed. While
-	// every candidate is unhealthy, nobody leads.
+	// Health, if not nil, is called before the candidate claims a vacant safe, and a
+	// few times per TTL while it leads or is heir. While it returns an error the
+	// candidate does not compete, and a leader steps down. It must return when its
+	// context ends; a check that takes longer counts as failed. While every candidate
+	// is unhealthy, nobody leads.
 	Health func(context.Context) error
 
-	// Logger gets one record for each change of state, in order and soon, as OnRole is
-	// told. If its handler blocks, records are dropped, the oldest first, and counted
-	// in a record of their own. Default: silence.
+	// Logger gets one record for each change of state, in order. If its handler blocks,
+	// the oldest records are dropped, and counted in a record of their own. Default: no
+	// logs.
 	Logger *slog.Logger
 }
 
-// A Candidate stands in one election. It may be used by several goroutines; each
-// campaign stands for itself. Between campaigns it remembers nothing but how long
-// leaders led, for the sake of Succession.
+// A Candidate competes in one election. Several goroutines may use it; each campaign
+// is independent. Between campaigns it only remembers how long leaders led, for the
+// sake of Succession.
 type Candidate struct {
 	store kv.Store
 	batch kv.Batch // the same, if it refreshes many records at once
@@ -173,12 +169,13 @@ type Candidate struct {
 	memory *memory
 }
 
-// New returns a candidate in the election called name, among all who use the
-// same name in the same store. It asks nothing of the store. Options may be nil.
+// New returns a candidate in the election called name. All candidates that use the
+// same name in the same store compete with each other. New sends no requests. Options
+// may be nil.
 //
 // The error says which argument is wrong, and what would be right: an empty or
 // overlong name, a TTL that the store cannot honour, a margin that does not fit
-// the TTL, a succession that cannot be meant.
+// the TTL, a succession that makes no sense.
 func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if store == nil {
 		return nil, errors.New("election: store is nil")
@@ -225,9 +222,9 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 }
 
 // IsLeader reports whether the candidate leads at this very moment, as [Term.Err] does.
-// One that waits until an election is open (Options.Hold) does not lead yet.
-// Between the answer and what the caller does next any time may pass: work that must not
-// be done twice is for lead, under its context and with its token.
+// A candidate that waits until an election is open (Options.Hold) does not lead yet.
+// Any time may pass between the answer and what the caller does next. So do work that must
+// not be done twice in lead, under its context and with its token.
 func (c *Candidate) IsLeader() bool {
 	t := c.newest.Load()
 	return t != nil && t.Err() == nil
