@@ -10,14 +10,14 @@ type Callbacks struct {
 	OnElected func(ctx context.Context, term *Term)
 
 	// OnDefeated is called once for each OnElected, after that has returned and
-	// the term has ended, or Notify's context has; cause says why. It must
-	// return only when the work has stopped: then the safe is freed.
+	// the term or Notify's context has ended; cause says why. It must return only
+	// when the work has stopped, since the safe is freed then.
 	OnDefeated func(cause error)
 }
 
 // Notify campaigns until ctx ends and calls back at the beginning and the end of
-// each term: in turn, never two at once, all on the caller's goroutine. It is a
-// thin layer over [Candidate.Run] and returns as that does: with ctx's cause.
+// each term: one call at a time, on the caller's goroutine. It is a thin layer over
+// [Candidate.Run], and returns as Run does, with ctx's cause.
 func (c *Candidate) Notify(ctx context.Context, cb Callbacks) error {
 	return c.Run(ctx, func(ctx context.Context, term *Term) error {
 		if cb.OnElected != nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// RequestResign asks whoever leads the election to resign, and returns nil when it
-// leads no longer. It waits for as long as its work needs to stop; ctx bounds that,
-// and takes a request back that the leader has not agreed to yet.
+// RequestResign asks the leader of the election to resign, and returns nil when it
+// leads no longer. It waits for as long as the leader's work needs to stop. If ctx ends
+// before the leader has agreed, the request is withdrawn.
 //
-// The error matches [ErrNoLeader] if nobody leads, and [ErrHeld] if the safe is
-// held by a lock that this library did not write. A leader that heeds no requests
-// (Options.Requests) gives no answer: then the error says so after 15 seconds.
+// The error matches [ErrNoLeader] if nobody leads, and [ErrHeld] if another program's
+// lock has the safe. A leader that takes no requests (Options.Requests) gives no
+// answer; then the error says so after 15 seconds.
 func RequestResign(ctx context.Context, store kv.Store, name string) error {
 	return ask(ctx, store, name, "")
 }
 
-// RequestTransfer asks whoever leads the election to hand over to the candidate
-// with this ID, and returns nil when that leads. It is like [RequestResign]; if the
-// candidate does not stand, the error matches [ErrNoHeir], and if there is no
-// succession, [ErrNoSuccession]; the leader leads on.
-// While the candidate is called, nobody is heir: for a TTL, if it does not answer.
+// RequestTransfer asks the leader of the election to hand over to the candidate with
+// this ID, and returns nil when that candidate leads. It is like [RequestResign]. If the
+// candidate does not compete, the error matches [ErrNoHeir], and if there is no
+// succession, [ErrNoSuccession]; the leader goes on. There is no heir while the candidate
+// is called, which takes up to a TTL if it does not answer.
 func RequestTransfer(ctx context.Context, store kv.Store, name, id string) error {
 	if err := checkText("ID", id); err != nil {
 		return err

@@ -7,10 +7,10 @@ import (
 
 // Run campaigns, and calls lead once for each term, on the caller's goroutine.
 //
-// The context given to lead is the term's, and ends with ctx as well. While lead
-// has not returned, the lease is kept: also when ctx has ended, so that nobody
-// else is elected before the work has stopped. lead must return soon after its
-// context has ended.
+// The context given to lead is the term's, and also ends when ctx does. Until lead has
+// returned, Run keeps the lease, even after ctx has ended, so that nobody else is
+// elected before the work has stopped. lead must return soon after its context has
+// ended.
 //
 // What happens when lead returns:
 //
@@ -21,8 +21,8 @@ import (
 //   - after ctx ended: Run resigns and returns ctx's cause, in an error that matches
 //     [ErrStopped] too.
 //
-// Beyond that Run returns an error only if the store can never do what is asked
-// (kv.ErrInvalid). It survives all other trouble with the store, and logs it.
+// Otherwise Run returns an error only if the store can never do what is asked
+// (kv.ErrInvalid). It logs all other trouble with the store, and goes on.
 func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term *Term) error) error {
 	if lead == nil {
 		return errors.New("election: lead is nil: give Run the work to do")

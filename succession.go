@@ -12,23 +12,23 @@ type Contender struct {
 	Heirs []string // of a leader: whom it wants after it, in order
 }
 
-// A Succession is an order: it reports whether candidate a is to come before
-// candidate b when leader's term ends. leader is who leads, or the last who is
-// known to have led, or a zero Contender if nobody is known to.
+// A Succession is an order: it reports whether candidate a comes before candidate b
+// when the term of leader ends. leader is the candidate that leads, or the last one
+// that is known to have led, or a zero Contender if none is known.
 //
-// It is a pure function of its arguments, the same in every candidate of an
-// election, and for each leader a strict weak order: nobody comes before
-// themselves, and if a comes before b and b before c, then a comes before c. Who
-// come before nobody of each other are equal, and keep the places in which they
+// It must be a pure function of its arguments and the same in every candidate of an
+// election. For each leader it must be a strict weak order: nobody comes before
+// itself, and if a comes before b and b before c, then a comes before c. Candidates
+// of which neither comes before the other are equal, and keep the order in which they
 // came.
 //
-// A leader is asked for itself too: it gives way to an heir that comes before it.
+// The leader is compared too: it gives way to an heir that comes before it.
 //
 // An order decides who is heir, never who leads. Candidates that disagree for a
-// while, or whose order is no order at all, elect the wrong one, and never two.
+// while, or whose order is inconsistent, elect the wrong one, but never two.
 type Succession func(leader, a, b Contender) bool
 
-// FirstCome is the order in which candidates became heir: nobody is displaced.
+// FirstCome is the order in which candidates became heir. Nobody is displaced.
 func FirstCome(_, _, _ Contender) bool { return false }
 
 // isFirstCome reports whether this is FirstCome, in which nobody needs to be asked.
@@ -36,25 +36,24 @@ func (s Succession) isFirstCome() bool {
 	return reflect.ValueOf(s).Pointer() == reflect.ValueOf(FirstCome).Pointer()
 }
 
-// ByRank puts higher ranks first, and leaves those of equal rank in the order in
-// which they came. The leader is compared by its rank like anybody: to an heir of
-// higher rank it gives way, once that has been heir for Options.Stability. Choose
-// it if some hosts are better leaders than others: larger, nearer, or the only
-// ones that are paid for.
+// ByRank puts higher ranks first, and leaves candidates of equal rank in the order in
+// which they came. A leader gives way to an heir of higher rank, once that has been heir
+// for Options.Stability. Choose it if some hosts are better leaders than others:
+// larger, or nearer to the data, for example.
 //
 // It is the preference of the bully algorithm (Garcia-Molina, "Elections in a
 // Distributed Computing System", IEEE Transactions on Computers C-31(1), 1982)
-// without its messages. That candidates of lower rank wait a little longer before
-// they stand, and that some processes never stand, is of Murshed and Allen
+// without its messages. Candidates of lower rank wait a little longer before they
+// compete; that comes from Murshed and Allen
 // ("Enhanced Bully Algorithm for Leader Node Election in Synchronous Distributed
 // Systems", Computers 1(1), 2012).
 func ByRank(_, a, b Contender) bool { return a.Rank > b.Rank }
 
 // Ring puts the IDs in a ring, in the order of Go's strings, and goes round it
 // from the leader: the leader itself, those with larger IDs, then those with
-// smaller ones, from the smallest. While nobody is known to have led it goes by
-// ID. Nobody makes a leader give way: choose it together with Options.MaxTerm, to
-// have the leadership travel round all who are alive.
+// smaller ones, from the smallest. While nobody is known to have led, it goes by
+// ID. No heir makes a leader give way. Choose it together with Options.MaxTerm, to
+// have the leadership travel round all candidates that are alive.
 //
 // A ring of processes is how Chang and Roberts elect ("An improved algorithm for
 // decentralized extrema-finding in circular configurations of processes",
@@ -68,13 +67,13 @@ func Ring(leader, a, b Contender) bool {
 }
 
 // NextInLine follows the list that the leader publishes, Options.Heirs or what it
-// set by Term.SetHeirs: the leader itself, those who are listed in order of their
-// first place in it, then all others, who are equal. Nobody makes a leader give
-// way. Choose it if the leader knows best who can take over: whoever has the
-// newest copy of its state, say.
+// set by Term.SetHeirs: first the leader itself, then the candidates in the list, in
+// order, then all others, which are equal. No heir makes a leader give way. Choose it
+// if the leader knows best who can take over: the candidate with the newest copy of
+// its state, for example.
 //
-// Alternates that a leader names beforehand, to be asked in order when it fails,
-// are of Gholipour et al. (2009).
+// The idea of alternates that a leader names beforehand comes from Gholipour et al.
+// (2009).
 func NextInLine(leader, a, b Contender) bool {
 	return placeInLine(leader, a) < placeInLine(leader, b)
 }

@@ -9,16 +9,17 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Transfer hands the leadership over to the candidate with this ID. That is called
-// first, to become the heir, or to show that the heir is alive; meanwhile nobody is
-// heir. If it does not answer within a TTL and ctx, the error matches [ErrNoHeir] and
-// says if there was trouble with the store, and the term goes on. If the term has ended,
-// Transfer returns why. One transfer is tried at a time; ctx bounds the wait, too.
+// Transfer hands the leadership over to the candidate with this ID. First it calls
+// that candidate, which becomes the heir, or shows that it is alive if it is the heir
+// already; meanwhile there is no heir. If the candidate does not answer within a TTL and
+// ctx, the error matches [ErrNoHeir], and the term goes on. If the term has ended,
+// Transfer returns why. One transfer is tried at a time, and ctx also bounds the wait
+// for an earlier one.
 //
-// Then the term ends as by [Term.Resign]: under Run at once, and the safe is handed
-// over when lead has returned; else the safe is handed over now, so call it when
-// the work has stopped. If the heir vanishes before that, it goes to whoever is
-// heir then, or to nobody, as when a leader resigns.
+// Then the term ends as by [Term.Resign]. Under Run, the safe is handed over when lead
+// has returned. Otherwise it is handed over now, so call Transfer when the work has
+// stopped. If the heir vanishes before that, the safe goes to the next heir, or becomes
+// vacant, as when a leader resigns.
 func (t *Term) Transfer(ctx context.Context, id string) error {
 	if _, err := t.nominate(ctx, id); err != nil {
 		return fmt.Errorf("election: transfer to %q: %w", id, err)
@@ -30,8 +31,8 @@ func handsOverTo(id string) error {
 	return fmt.Errorf("%w: hands over to %q", ErrResigned, id)
 }
 
-// SetHeirs publishes the IDs of those whom the leader wants after it, in order, in
-// place of Options.Heirs. What [Term.Proclaim] says of errors holds here too.
+// SetHeirs publishes the IDs of the candidates that should follow this leader, in
+// order, in place of Options.Heirs. Its errors are those of [Term.Proclaim].
 func (t *Term) SetHeirs(ctx context.Context, ids ...string) error {
 	switch {
 	case t.c.noHeir(t.c.entry):
@@ -53,9 +54,9 @@ func (t *Term) SetHeirs(ctx context.Context, ids ...string) error {
 	return err
 }
 
-// ErrNoSuccession is why a leader that stands without an heir (Options.NoHeir) hands over
-// to nobody in particular, and takes no heirs.
-var ErrNoSuccession = errors.New("election: the leader stands without an heir (Options.NoHeir, TryCampaign, or a store in which candidates wait in line)")
+// ErrNoSuccession means that a leader without an heir (Options.NoHeir) was asked to hand
+// over to a candidate, or to take a list of heirs.
+var ErrNoSuccession = errors.New("election: the leader has no heir (Options.NoHeir, TryCampaign, or a store in which candidates wait in line)")
 
 // nominate calls the candidate with this ID to be the heir. It returns the heir's record
 // when that has answered.

@@ -6,9 +6,9 @@ import (
 )
 
 // TryRun makes one attempt to be elected, as [Candidate.TryCampaign] does, and calls
-// lead for that one term, as Run does. It waits for nobody and does not campaign
-// again. It is for work that somebody starts on every host, cron for example, and
-// that one of them is to do.
+// lead for that one term, as Run does. It does not wait, and does not campaign
+// again. It is for work that is started on every host, by cron for example, and that
+// one of them should do.
 //
 // It returns lead's result if lead returned while it still led. If the term ended
 // before, TryRun returns why: the error matches [ErrLost] or [ErrResigned], and lead's

@@ -12,26 +12,26 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A Leader is who leads an election, as an observer sees it. Leaders can be
+// A Leader is the leader of an election, as an observer sees it. Leaders can be
 // compared with ==; two terms of one candidate differ in their tokens.
 type Leader struct {
 	ID    string // the candidate's Options.ID; empty if foreign
 	Value string // what it published last
 	Token uint64 // the term's fencing token
 	// Foreign is set if the safe holds a record that this library did not
-	// write: somebody's lock. Value is then whatever its holder wrote.
+	// write: another program's lock. Value is then what that program wrote.
 	Foreign bool
 
-	// Rank is known of leaders with a succession.
+	// Rank is set for leaders with a succession.
 	Rank int
 
-	// Since is when the leader was elected, by its own wall clock: for people, who
-	// may compare it with theirs. Zero if unknown: of a foreign lock, and of a leader
-	// that waited in line with old locks and has no succession.
+	// Since is when the leader was elected, by its own wall clock, for people to
+	// compare with theirs. It is zero if that is unknown: for a foreign lock, and for a
+	// leader that waited in line with old locks and has no succession.
 	Since time.Time
 }
 
-// An Heir is who is next in an election with a succession, as an observer sees it.
+// An Heir is the candidate that is next, as an observer sees it.
 type Heir struct {
 	ID    string    // the candidate's Options.ID
 	Value string    // its Options.Value
@@ -39,10 +39,10 @@ type Heir struct {
 	Since time.Time // when it became heir, by its own wall clock
 }
 
-// CurrentHeir returns who is next in the election, or ErrNoHeir. If a lock that this
-// library did not write has the heir's safe, the error matches ErrHeld: nobody can be
-// elected by a succession then. It may be out of date when it returns; for a moment
-// after a change of leader it is the leader itself.
+// CurrentHeir returns the heir of the election, or ErrNoHeir. If another program's lock
+// is in the heir's safe, the error matches ErrHeld: there can be no heir then. The answer
+// may be out of date when it returns; for a moment after a change of leader it is the
+// leader itself.
 func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error) {
 	if err := checkReserved(name); err != nil {
 		return Heir{}, err
@@ -61,10 +61,10 @@ func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error)
 	return Heir{ID: machine.IDOf(rec.Signature), Value: rec.Value, Rank: n.Rank, Since: sinceOf(n)}, nil
 }
 
-// CurrentHeirs returns the IDs of those whom the leader wants after it, in order: its
-// Options.Heirs, or what it set last by Term.SetHeirs. None if it published none, or if
-// a lock leads that this library did not write; ErrNoLeader if nobody leads. It may be
-// out of date when it returns, and does not say who is there: CurrentHeir does.
+// CurrentHeirs returns the IDs of the candidates that should follow the leader, in order:
+// its Options.Heirs, or what it set last by Term.SetHeirs. It returns none if the leader
+// published none, or is another program's lock, and ErrNoLeader if nobody leads. The
+// answer may be out of date when it returns. Whether one of them is heir, CurrentHeir says.
 func CurrentHeirs(ctx context.Context, store kv.Store, name string) ([]string, error) {
 	if err := checkReserved(name); err != nil {
 		return nil, err
@@ -81,8 +81,8 @@ func CurrentHeirs(ctx context.Context, store kv.Store, name string) ([]string, e
 	return machine.NoteOf(rec).Heirs, nil
 }
 
-// Current returns who leads the election now, or ErrNoLeader. It may be out of
-// date when it returns: to act as the leader, hold a Term.
+// Current returns the leader of the election, or ErrNoLeader. The answer may be out of
+// date when it returns. To act as the leader, hold a Term.
 func Current(ctx context.Context, store kv.Store, name string) (Leader, error) {
 	if err := checkReserved(name); err != nil {
 		return Leader{}, err
@@ -97,15 +97,15 @@ func Current(ctx context.Context, store kv.Store, name string) (Leader, error) {
 	return leaderOf(rec), nil
 }
 
-// Watch yields who leads the election: first at present, then after each change
-// of leader or of what the leader published, merged if the reader is slow. While
+// Watch yields the leader of the election: the present one first, then again after each
+// change of leader or of what the leader published, merged if the reader is slow. While
 // nobody leads it yields ErrNoLeader with a zero Leader, and goes on.
 //
-// While there is trouble with the store it yields that, with a zero Leader, at most a
-// few times a second, and goes on: when the trouble is over it yields who leads, also if
-// nothing has changed. What it yields last, when ctx has ended or the store can never do
-// what is asked, is ctx's cause or an error that matches kv.ErrInvalid. So a reader has
-// to break for no error.
+// While there is trouble with the store, Watch yields the error with a zero Leader, at
+// most a few times a second, and goes on. When the trouble is over it yields the leader
+// again, even if nothing has changed. It ends when ctx has ended or the store can never
+// do what is asked, and yields ctx's cause or an error that matches kv.ErrInvalid last.
+// So a reader need not break for any error.
 //
 // Breaking out of the loop ends the watch; there is nothing to close.
 func Watch(ctx context.Context, store kv.Store, name string) iter.Seq2[Leader, error] {
