@@ -1,9 +1,8 @@
-// Package kv is the safe: the one small interface between the election engine
-// and a store.
+// Package kv is the one small interface between the election engine and a store.
 //
-// A [Store] holds safes, one a name. A safe is vacant or holds one [Record]: the
-// signature of whoever leads. A record fades once its time to live has passed
-// since its owner last refreshed it.
+// A [Store] holds safes, one per name. A safe is vacant or holds one [Record], with the
+// signature of the candidate that leads. A record expires once its time to live has
+// passed since its owner last refreshed it.
 //
 //	           create                       refresh
 //	        ┌──────────▶ ┌────────────────┐ ──────┐
@@ -12,11 +11,11 @@
 //	delete, or the TTL   │ token, value   │ ──────┐ swap: another value,
 //	has passed           └────────────────┘ ◀─────┘ or another signature
 //
-// The package holds no policy: what to do about a lost reply, when to try
-// again, how long to trust a lease are questions of the engine (package
-// election). An adapter maps each operation to one atomic primitive of its
-// store, keeps no state of its own that could not be read back from the store (but of leases
-// that it has ready, or lets records of its process share), and never closes the client that it was given.
+// The package holds no policy. What to do about a lost reply, when to try again and how
+// long to trust a lease are questions for the engine (package election). An adapter maps
+// each operation to one atomic primitive of its store. It keeps no state that could not be
+// read back from the store, except about leases that it has ready or lets records of its
+// process share. It never closes the client that it was given.
 package kv
 
 import (
