@@ -1,14 +1,37 @@
 package docs_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
+
+// around is what a part of a program stands in.
+const around = `package main
+
+import (
+	"context"
+	"errors"
+	"log"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/electkv/election"
+	rediskv "github.com/electkv/election/backends/redis"
+)
+
+func part(ctx context.Context) {
+%s}
+
+func bill(ctx context.Context, fence uint64) error { return nil }
+`
 
 func TestTheCodeInDocumentsCompiles(t *testing.T) {
 	for _, doc := range []string{"README.md", "docs/succession.md"} {
@@ -16,7 +39,11 @@ func TestTheCodeInDocumentsCompiles(t *testing.T) {
 		require.NotEmpty(t, blocks, "%s shows no code", doc)
 		for _, block := range blocks {
 			file := filepath.Join(t.TempDir(), "main.go")
-			require.NoError(t, os.WriteFile(file, block[1], 0o600))
+			program := string(block[1])
+			if !strings.HasPrefix(program, "package ") {
+				program = fmt.Sprintf(around, program)
+			}
+			require.NoError(t, os.WriteFile(file, []byte(program), 0o600))
 			vet := exec.CommandContext(t.Context(), "go", "vet", file)
 			vet.Dir = root
 			out, err := vet.CombinedOutput()
