@@ -9,7 +9,7 @@ import (
 )
 
 func benchmark(b *testing.B, op func(s *Store, rec kv.Record) error) {
-	s, err := New(b.TempDir())
+	s, err := New(b.TempDir(), nil)
 	require.NoError(b, err)
 	rec, err := s.Create(b.Context(), "n", kv.Record{Signature: "s", TTL: long})
 	require.NoError(b, err)

@@ -16,7 +16,7 @@ import (
 
 func open(t testing.TB, dir string) *filekv.Store {
 	t.Helper()
-	s, err := filekv.New(dir)
+	s, err := filekv.New(dir, nil)
 	require.NoError(t, err)
 	return s
 }

@@ -1,7 +1,7 @@
 // Package filekv keeps safes in a directory that processes of one host share.
 // There is no server: the kernel judges.
 //
-//	store, err := filekv.New("/run/myapp/election")
+//	store, err := filekv.New("/run/myapp/election", nil)
 //
 // # Guarantees
 //

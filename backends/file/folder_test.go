@@ -17,7 +17,7 @@ import (
 
 func newFolder(t *testing.T) folder {
 	t.Helper()
-	s, err := New(t.TempDir())
+	s, err := New(t.TempDir(), nil)
 	require.NoError(t, err)
 	f, err := s.folder("n")
 	require.NoError(t, err)
@@ -175,7 +175,7 @@ func TestAFolderThatHasLostItsHeadSaysSo(t *testing.T) {
 
 // A create that was refused writes down what it saw while somebody removes the folder.
 func TestAFolderInWhichOnlySightingsAreLeftIsVacant(t *testing.T) {
-	s, err := New(t.TempDir())
+	s, err := New(t.TempDir(), nil)
 	require.NoError(t, err)
 	rec, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: time.Minute})
 	require.NoError(t, err)

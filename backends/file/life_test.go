@@ -16,9 +16,9 @@ const long = time.Hour
 func pair(t *testing.T) (s, other *Store) {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := New(dir)
+	s, err := New(dir, nil)
 	require.NoError(t, err)
-	other, err = New(dir)
+	other, err = New(dir, nil)
 	require.NoError(t, err)
 	return s, other
 }

@@ -16,7 +16,7 @@ import (
 func TestNobodyFindsASafeVacantThatIsHandedOver(t *testing.T) {
 	const handOvers = 100
 	s, other := pair(t)
-	reader, err := New(s.dir)
+	reader, err := New(s.dir, nil)
 	require.NoError(t, err)
 	rec, err := s.Create(t.Context(), "n", kv.Record{Signature: "s", TTL: long})
 	require.NoError(t, err)

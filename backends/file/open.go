@@ -30,8 +30,10 @@ type Options struct {
 
 var errReadOnly = fmt.Errorf("%w: the store was opened for reading only", kv.ErrInvalid)
 
-// NewWith is New with options, which may be nil.
-func NewWith(dir string, opts *Options) (*Store, error) {
+// New returns the store in the directory dir, which it creates with mode 0700 if
+// it is missing, now and whenever a create finds it removed. The error says why a
+// directory cannot be used. Options may be nil.
+func New(dir string, opts *Options) (*Store, error) {
 	if opts == nil {
 		opts = &Options{}
 	}

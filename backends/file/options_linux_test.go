@@ -15,20 +15,20 @@ import (
 
 // /proc is of a kind that is not known to be local, and at hand everywhere.
 func TestAFileSystemThatIsNotKnownToBeLocalIsRefused(t *testing.T) {
-	_, err := filekv.New("/proc/self")
+	_, err := filekv.New("/proc/self", nil)
 	require.ErrorContains(t, err, "a file system of the kind proc")
 	require.ErrorContains(t, err, "Options.AnyFileSystem")
 	require.ErrorContains(t, err, "filesystem=any")
-	_, err = filekv.NewWith("/proc/self", &filekv.Options{ReadOnly: true})
+	_, err = filekv.New("/proc/self", &filekv.Options{ReadOnly: true})
 	require.ErrorContains(t, err, "a file system of the kind proc")
-	_, err = filekv.NewWith("/proc/self", &filekv.Options{AnyFileSystem: true})
+	_, err = filekv.New("/proc/self", &filekv.Options{AnyFileSystem: true})
 	require.Error(t, err)
 	require.NotContains(t, err.Error(), "AnyFileSystem", "who insists is heard")
 }
 
 func reading(t testing.TB, dir string) *filekv.Store {
 	t.Helper()
-	s, err := filekv.NewWith(dir, &filekv.Options{ReadOnly: true})
+	s, err := filekv.New(dir, &filekv.Options{ReadOnly: true})
 	require.NoError(t, err)
 	return s
 }

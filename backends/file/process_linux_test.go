@@ -70,7 +70,7 @@ func play(role func(*filekv.Store, string, time.Duration) error) error {
 			return err
 		}
 	}
-	s, err := filekv.NewWith(os.Getenv("FILEKV_DIR"), &filekv.Options{ReadOnly: os.Getenv("FILEKV_ROLE") == "read"})
+	s, err := filekv.New(os.Getenv("FILEKV_DIR"), &filekv.Options{ReadOnly: os.Getenv("FILEKV_ROLE") == "read"})
 	if err != nil {
 		return err
 	}
@@ -198,7 +198,7 @@ func full(s *filekv.Store, name string, ttl time.Duration) error {
 	fmt.Println("refresh:", refreshErr)
 	got, err := s.Get(ctx, name)
 	fmt.Println("unharmed:", got == rec, err)
-	_, err = filekv.New(os.Getenv("FILEKV_DIR"))
+	_, err = filekv.New(os.Getenv("FILEKV_DIR"), nil)
 	fmt.Println("new:", err)
 	fmt.Println("delete:", s.Delete(ctx, name, rec))
 	_, createErr = s.Create(ctx, name, signed(ttl))

@@ -54,11 +54,6 @@ type modes struct {
 	file, folder fs.FileMode
 }
 
-// New returns the store in the directory dir, which it creates with mode 0700 if
-// it is missing, now and whenever a create finds it removed. The error says why a
-// directory cannot be used.
-func New(dir string) (*Store, error) { return NewWith(dir, nil) }
-
 // Lifetime returns ttl, rounded up to the millisecond, as the shortest life, and
 // 300 ms more as the longest. Any positive TTL up to ten years will do; one that
 // is not well above the time that a write takes is of little use. A record whose

@@ -77,7 +77,7 @@ func TestADirectoryThatCannotBeUsedIsRefusedWithTheReason(t *testing.T) {
 		dangling:              "file exists",
 		"/proc/election-test": "no such file or directory",
 	} {
-		_, err := filekv.New(dir)
+		_, err := filekv.New(dir, nil)
 		require.ErrorContains(t, err, reason, "%q", dir)
 		require.ErrorContains(t, err, "filekv: open", "%q", dir)
 	}

@@ -77,7 +77,7 @@ func TestAnErrorSaysWhichMembersAreNotReachedAndWhy(t *testing.T) {
 	t.Parallel()
 	authority := testenv.NewAuthority(t)
 	addrs := []string{testenv.FreeAddr(t), testenv.FreeAddr(t), testenv.FreeAddr(t)}
-	client, err := paxoskv.New(paxoskv.Options{Peers: addrs, Cluster: "c", TLS: authority.Config("client")})
+	client, err := paxoskv.New(&paxoskv.Options{Peers: addrs, Cluster: "c", TLS: authority.Config("client")})
 	require.NoError(t, err)
 	defer client.Close()
 	require.Eventually(t, func() bool { // each was tried

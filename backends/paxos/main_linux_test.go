@@ -66,7 +66,7 @@ func play(text string) error {
 	if err != nil {
 		return err
 	}
-	store, err := paxoskv.New(opts)
+	store, err := paxoskv.New(&opts)
 	if err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 	} {
 		bad := good
 		change(&bad)
-		s, err := paxoskv.New(bad)
+		s, err := paxoskv.New(&bad)
 		if err == nil {
 			require.NoError(t, s.Close())
 		}
@@ -52,7 +52,7 @@ func TestAFoundingMemberWaitsInQuarantineFromItsSecondStartOn(t *testing.T) {
 		Dir: t.TempDir(), Founding: true,
 	}
 	for _, first := range []bool{true, false, false} {
-		s, err := paxoskv.New(opts)
+		s, err := paxoskv.New(&opts)
 		require.NoError(t, err)
 		require.Equal(t, first, s.Quarantined() == 0)
 		require.NoError(t, s.Close())
@@ -67,7 +67,7 @@ func TestAFoundingMemberWaitsIfThereIsAnythingInItsFolder(t *testing.T) {
 		Dir: t.TempDir(), Founding: true,
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(opts.Dir, "promised.damaged"), nil, 0o600))
-	s, err := paxoskv.New(opts)
+	s, err := paxoskv.New(&opts)
 	require.NoError(t, err)
 	require.Positive(t, s.Quarantined())
 	require.NoError(t, s.Close())

@@ -49,7 +49,11 @@ var (
 // for any of that: operations do, as long as their contexts let them.
 //
 // The store has goroutines and connections of its own until Close.
-func New(opts Options) (*Store, error) {
+func New(options *Options) (*Store, error) {
+	opts := Options{}
+	if options != nil {
+		opts = *options
+	}
 	opts = opts.defaults()
 	terms, err := opts.terms()
 	if err != nil {

@@ -28,7 +28,7 @@ func TestMembersOverTCPKeepTheContract(t *testing.T) {
 		if own.ID = id; id != "" {
 			own.Dir, own.Founding = t.TempDir(), true
 		}
-		s, err := paxoskv.New(own)
+		s, err := paxoskv.New(&own)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		stores = append(stores, s)

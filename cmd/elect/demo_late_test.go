@@ -57,7 +57,7 @@ func (s lateStore) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 
 func TestTheDemoWaitsForAWatchThatIsLate(t *testing.T) {
 	dir := t.TempDir()
-	store, err := filekv.New(dir)
+	store, err := filekv.New(dir, nil)
 	require.NoError(t, err)
 	const ttl = 2 * time.Second
 	play := demo.Plays(ttl)["ring"] // it asks nothing by the store

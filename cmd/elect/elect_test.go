@@ -135,7 +135,7 @@ type place struct {
 func newPlace(t *testing.T) *place {
 	t.Helper()
 	dir := t.TempDir()
-	store, err := filekv.New(filepath.Join(dir, "store"))
+	store, err := filekv.New(filepath.Join(dir, "store"), nil)
 	require.NoError(t, err)
 	return &place{t: t, store: "file://" + filepath.Join(dir, "store"), name: "job", kv: store, notes: dir}
 }

@@ -71,7 +71,7 @@ func readOnly(dir string, args ...string) []string {
 
 func TestReadersNeedNoWriteAccess(t *testing.T) {
 	dir := t.TempDir()
-	store, err := filekv.New(filepath.Join(dir, "file"))
+	store, err := filekv.New(filepath.Join(dir, "file"), nil)
 	require.NoError(t, err)
 	leader := kv.Record{Signature: "s", TTL: time.Hour}
 	_, err = store.Create(t.Context(), "x", leader)

@@ -46,7 +46,7 @@ func TestTheSafeIsFreeWhenTheLeaderHasStopped(t *testing.T) {
 	dir := t.TempDir()
 	program := filepath.Join(dir, "http")
 	require.NoError(t, exec.Command("go", "build", "-o", program, ".").Run())
-	store, err := filekv.New(filepath.Join(dir, "store"))
+	store, err := filekv.New(filepath.Join(dir, "store"), nil)
 	require.NoError(t, err)
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		leader := exec.Command(program, "-dir", filepath.Join(dir, "store"))

@@ -28,7 +28,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err1 := filekv.New(*dir)
+	store, err1 := filekv.New(*dir, nil)
 	listener, err2 := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err := errors.Join(err1, err2); err != nil {
 		log.Fatal(err)

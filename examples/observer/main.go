@@ -27,7 +27,7 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	store, err := filekv.New(*dir)
+	store, err := filekv.New(*dir, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

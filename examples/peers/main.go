@@ -45,7 +45,7 @@ func run(ctx context.Context, dir string, peers []string, lead func(context.Cont
 	defer stop(nil)
 	var members sync.WaitGroup
 	for i, addr := range peers {
-		store, err := paxoskv.New(paxoskv.Options{
+		store, err := paxoskv.New(&paxoskv.Options{
 			ID: addr, Peers: peers, Cluster: "example", TLS: certificates,
 			Dir: filepath.Join(dir, fmt.Sprint(i+1)), Founding: true, // no quarantine: it never ran before
 		})

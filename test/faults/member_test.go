@@ -69,7 +69,7 @@ func serve(text string) int {
 	opts.ID, opts.Listen, opts.Dir, opts.Founding = m.ID, m.Listen, ".", m.Founding
 	opts.Logger = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	opts.Clock = m.clock()
-	store, err := paxoskv.New(opts)
+	store, err := paxoskv.New(&opts)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2

@@ -43,7 +43,7 @@ func open(p part) (store kv.Store, closeStore func(), err error) {
 	nothing := func() {}
 	switch p.Store {
 	case kindFile:
-		store, err := filekv.New(p.Addrs[0])
+		store, err := filekv.New(p.Addrs[0], nil)
 		return store, nothing, err
 	case kindEtcd:
 		client, err := p.etcd()

@@ -102,7 +102,7 @@ func (p part) paxos() (*paxoskv.Store, error) {
 	opts.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, p.link(addr))
 	}
-	return paxoskv.New(opts)
+	return paxoskv.New(&opts)
 }
 
 // silence is for how long members that were restarted grant nothing. Those that

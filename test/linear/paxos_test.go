@@ -31,7 +31,7 @@ func startMembers(t testing.TB) (agreed paxoskv.Options) {
 	for _, addr := range agreed.Peers {
 		opts := agreed
 		opts.ID, opts.Dir, opts.Founding = addr, t.TempDir(), true
-		member, err := paxoskv.New(opts)
+		member, err := paxoskv.New(&opts)
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, member.Close()) })
 	}
@@ -67,7 +67,7 @@ func TestPaxosIsLinearizable(t *testing.T) {
 			opts.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, network, wires[client][slices.Index(agreed.Peers, addr)].Addr())
 			}
-			store, err := paxoskv.New(opts)
+			store, err := paxoskv.New(&opts)
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, store.Close()) })
 			return recorder.Client(client, store)

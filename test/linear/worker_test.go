@@ -45,7 +45,7 @@ type answer struct {
 // work is a worker's life: it carries out the orders that come in, until they
 // end.
 func work(dir string) (status int) {
-	store, err := filekv.New(dir)
+	store, err := filekv.New(dir, nil)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1

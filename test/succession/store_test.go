@@ -64,7 +64,7 @@ func kinds() []kind {
 		{"file", func(t testing.TB) func() link {
 			dir := t.TempDir()
 			return func() link {
-				store, err := filekv.New(dir)
+				store, err := filekv.New(dir, nil)
 				require.NoError(t, err)
 				return faulty(store)
 			}

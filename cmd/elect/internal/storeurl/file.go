@@ -35,7 +35,7 @@ func parseFile(l *location) (func() (*Store, error), error) {
 	}
 	dir := filepath.Clean(l.path)
 	return func() (*Store, error) {
-		store, err := filekv.NewWith(dir, &filekv.Options{AnyFileSystem: l.query.Has(fileSystemParam), ReadOnly: l.reading})
+		store, err := filekv.New(dir, &filekv.Options{AnyFileSystem: l.query.Has(fileSystemParam), ReadOnly: l.reading})
 		if err != nil {
 			return nil, err
 		}

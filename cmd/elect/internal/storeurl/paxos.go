@@ -92,7 +92,7 @@ func openPaxos(options paxoskv.Options, log *slog.Logger) (*Store, error) {
 		options.ID, options.Dir, options.Listen, options.Founding = "", "", "", false
 	}
 	options.Logger = log
-	store, err := paxoskv.New(options)
+	store, err := paxoskv.New(&options)
 	if err != nil {
 		return nil, fmt.Errorf("start: %w", err)
 	}
