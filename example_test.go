@@ -136,6 +136,32 @@ func ExampleWatch() {
 	// web-1 at 10.0.0.1:8080
 }
 
+// TryCampaign makes one attempt and does not wait.
+func ExampleCandidate_TryCampaign() {
+	store, ctx := memkv.New(), context.Background()
+	for _, id := range []string{"web-1", "web-2"} {
+		candidate, err := election.New(store, "billing", &election.Options{ID: id})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		term, err := candidate.TryCampaign(ctx)
+		if errors.Is(err, election.ErrHeld) {
+			fmt.Println(id, "leaves it to somebody else")
+			continue
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(id, "leads")
+		defer term.Resign(ctx)
+	}
+	// Output:
+	// web-1 leads
+	// web-2 leaves it to somebody else
+}
+
 // By rank the higher candidate is heir, and leads as soon as the leader makes room.
 func ExampleByRank() {
 	store, ctx := memkv.New(), context.Background()
@@ -212,5 +238,37 @@ func ExampleTerm_Transfer() {
 	<-first
 	// Output:
 	// web-1: election: resigned: hands over to "web-2"
+	// web-2 leads
+}
+
+// RequestTransfer asks the leader, from anywhere, to hand over to another candidate.
+func ExampleRequestTransfer() {
+	store := memkv.New()
+	ctx, stop := context.WithCancel(context.Background())
+	stand := func(id string, elected chan<- string) error {
+		candidate, err := election.New(store, "billing", &election.Options{ID: id, Succession: election.FirstCome})
+		if err != nil {
+			return err
+		}
+		return candidate.Run(ctx, func(ctx context.Context, _ *election.Term) error {
+			elected <- id
+			<-ctx.Done()
+			return nil
+		})
+	}
+
+	elected, ended := make(chan string, 2), make(chan error, 2)
+	go func() { ended <- stand("web-1", elected) }()
+	fmt.Println(<-elected, "leads")
+	go func() { ended <- stand("web-2", elected) }()
+	if err := election.RequestTransfer(ctx, store, "billing", "web-2"); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(<-elected, "leads")
+	stop()
+	<-ended
+	<-ended
+	// Output:
+	// web-1 leads
 	// web-2 leads
 }
