@@ -30,7 +30,7 @@ func workStops(s sim.Schedule) oracle.Rule {
 
 // theIllStepDown is the rule that a term ends when its leader has been ill for as
 // long as it may take to find out: until the next health check, and as long as
-// that may take.
+// that may take. A process that stands still finds out nothing.
 func theIllStepDown(s sim.Schedule) oracle.Rule {
 	return func(e oracle.Evidence) oracle.Finding {
 		f := oracle.Finding{Promise: "the ill step down", Verdict: oracle.Silent}
@@ -39,7 +39,7 @@ func theIllStepDown(s sim.Schedule) oracle.Rule {
 		ill := illnesses(e)
 		for _, w := range works(e) {
 			for _, i := range ill[w.term.Who] {
-				from := max(i.From, w.term.Begin)
+				from := awake(e, w.term.Who, max(i.From, w.term.Begin), bound)
 				if i.To >= from+bound && w.finished > from {
 					f = w.within(f, s, from, bound)
 				}
@@ -84,6 +84,20 @@ func lastWoken(e oracle.Evidence, before history.Event) (at time.Duration) {
 		}
 	}
 	return at
+}
+
+// awake returns the first moment from a given one on after which a process did not stand still for
+// as long as that.
+func awake(e oracle.Evidence, who string, from, long time.Duration) time.Duration {
+	for _, stopped := range e.Of(who, history.Stopped) {
+		for _, woken := range e.Of(who, history.Woken) {
+			if woken.At >= stopped.At && woken.Text == stopped.Text && stopped.At < from+long {
+				from = max(from, woken.At)
+				break
+			}
+		}
+	}
+	return from
 }
 
 // within looks whether work stopped within a bound from a time on, its own lag
