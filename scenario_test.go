@@ -2,40 +2,37 @@ package election_test
 
 import (
 	"flag"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-	"testing/synctest"
 
-	"github.com/stretchr/testify/require"
+	"github.com/electkv/election"
+	"github.com/electkv/election/internal/scenario"
+	"github.com/electkv/election/internal/seam"
 )
+
+// engine is what the rooms of these tests are given of the engine.
+var engine = seam.Engine{
+	SetClock:  (*election.Candidate).SetClock,
+	SetJitter: (*election.Candidate).SetJitter,
+	Margin:    election.MarginOf,
+	Trust:     (*election.Term).Trust,
+}
+
+const scenarios = "testdata/succession"
 
 var update = flag.Bool("update", false, "write what the scenarios come to into their files")
 
-// The scenarios of testdata/succession come to what stands in their files, each
-// time, and keep what every election promises. What happens at the same moment may
-// happen in any order.
+// The timelines on the page are what its scenarios come to. With -update, they are drawn
+// before the scenarios' own files are written.
+func TestScenariosAreDrawnOnThePage(t *testing.T) {
+	scenario.Draw(t, engine, "docs/succession.md", scenarios, *update)
+}
+
+// The scenarios come to what stands in their files.
 func TestScenarios(t *testing.T) {
-	files, err := filepath.Glob("testdata/succession/*.txt")
-	require.NoError(t, err)
-	require.NotEmpty(t, files)
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			require.NoError(t, err)
-			top, want, _ := strings.Cut(string(text), divider)
-			s, err := parseScript(top)
-			require.NoErrorf(t, err, "%s", file)
-			var got string
-			synctest.Test(t, func(t *testing.T) { got = play(t, s) })
-			if *update && !t.Failed() {
-				require.NoError(t, os.WriteFile(file, []byte(top+divider+got), 0o644))
-				return
-			}
-			if !sameTrace(want, got) {
-				require.Equal(t, want, got, "if this is as it should be: go test . -run TestScenarios -update")
-			}
-		})
-	}
+	scenario.Compare(t, engine, scenarios, *update)
+}
+
+// Whatever befalls the candidates, in whatever order, what every scenario asserts holds.
+func TestScenariosThatNobodyThoughtOf(t *testing.T) {
+	scenario.Explore(t, engine)
 }

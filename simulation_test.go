@@ -19,6 +19,7 @@ import (
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/internal/sim"
 )
 
@@ -76,16 +77,7 @@ func check(t *testing.T, seed uint64, prop func(*rapid.T), failed func()) {
 			failed()
 		}
 	}()
-	rapid.Check(quiet{t}, prop)
-}
-
-// quiet leaves out what rapid has to say of each schedule that passes.
-type quiet struct{ *testing.T }
-
-func (q quiet) Logf(format string, args ...any) {
-	if q.Failed() {
-		q.T.Logf(format, args...)
-	}
+	rapid.Check(seam.Quiet{T: t}, prop)
 }
 
 // A verdict is what the oracles say of one schedule.

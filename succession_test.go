@@ -9,15 +9,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/seam"
 )
 
 // orders are the provided ones.
-var orders = map[string]election.Succession{
-	"first": election.FirstCome,
-	"rank":  election.ByRank,
-	"ring":  election.Ring,
-	"line":  election.NextInLine,
-}
+var orders = seam.Orders()
 
 func TestWhoComesBeforeWhom(t *testing.T) {
 	for _, c := range []struct {

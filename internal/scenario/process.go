@@ -1,4 +1,4 @@
-package election_test
+package scenario
 
 import (
 	"context"
@@ -61,8 +61,8 @@ func (w *world) start(id string, place int, opts election.Options, drains time.D
 	if err != nil {
 		return err
 	}
-	c.SetClock(p.read)
-	c.SetJitter(p.jitter)
+	w.engine.SetClock(c, p.read)
+	w.engine.SetJitter(c, p.jitter)
 	p.wire()
 	w.mu.Lock()
 	if old := w.cast[id]; old != nil {

@@ -1,16 +1,10 @@
-package election_test
+package scenario
 
 import (
-	"fmt"
-	"slices"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/electkv/election/backends/mem"
 )
 
 func TestAScriptIsReadLineByLine(t *testing.T) {
@@ -87,93 +81,4 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		_, err := parseScript(c.script)
 		require.ErrorContains(t, err, c.says)
 	}
-}
-
-// What can be told only when a script is played is told then.
-func TestACommandThatIsNotToBeHadIsRefused(t *testing.T) {
-	const begin = "succession rank\ncandidate a\nadvance 5s\ncandidate b\nadvance 5s\n"
-	for _, c := range []struct{ script, says string }{
-		{"resign b", "b does not lead"},
-		{"transfer b to a", "b does not lead"},
-		{"heirs b a", "b does not lead"},
-		{"restart a", "a runs: kill or stop it first"},
-		{"kill b\nadvance 5s\ncut b", "b does not run: restart it first"},
-		{"pause a\nresign a", "a is paused: let it continue first"},
-		{"pause a\nstop a", "a is paused, and hears nothing: let it continue, or kill it"},
-		{"until b leads 1s", "b does not lead"},
-	} {
-		s, err := parseScript(begin + c.script)
-		require.NoError(t, err)
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, s)
-			defer w.close()
-			for _, st := range s.steps[:len(s.steps)-1] {
-				require.NoError(t, w.step(st))
-			}
-			require.EqualError(t, w.step(s.steps[len(s.steps)-1]), c.says)
-		})
-	}
-}
-
-// The trace is the same whoever comes to write first.
-func TestATraceIsInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		tr := &trace{began: time.Now()}
-		tr.add(turnCommand, "> candidate b")
-		tr.add(turnRole, "b stands")
-		tr.add(turnRole, "a stands")
-		tr.add(turnCommand, "> kill c")
-		tr.add(turnLeads, "b leads")
-		tr.add(turnEnd, "a leads no more")
-		time.Sleep(1234 * time.Millisecond)
-		tr.add(turnEnd, "b leads no more")
-		require.Equal(t, ""+
-			"     0.0s  > candidate b\n"+
-			"     0.0s  a stands\n"+
-			"     0.0s  b stands\n"+
-			"     0.0s  > kill c\n"+
-			"     0.0s  a leads no more\n"+
-			"     0.0s  b leads\n"+
-			"     1.2s  b leads no more\n", tr.String())
-	})
-}
-
-// Each scenario would notice two leaders: here an operator's hand takes the safe from
-// the first, which is cut off and does not learn of it.
-func TestTwoLeadersAreNoticedInAScenario(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, err := parseScript("succession first\ncandidate a\nadvance 5s\ncandidate b\nadvance 5s\ncut a")
-		require.NoError(t, err)
-		found := &finder{TB: t}
-		w := newWorld(found, s)
-		defer w.close()
-		for _, st := range s.steps {
-			require.NoError(t, w.step(st))
-		}
-		require.Empty(t, found.all())
-		w.store.Store.(*memkv.Store).Remove(scene)
-		time.Sleep(time.Second)
-		require.Len(t, found.all(), 1)
-		require.Regexp(t, `^two leaders: b begins term \d+ while a's term \d+ is alive$`, found.all()[0])
-	})
-}
-
-// A finder keeps what a test would fail with.
-type finder struct {
-	testing.TB
-
-	mu   sync.Mutex
-	said []string
-}
-
-func (f *finder) Errorf(format string, a ...any) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.said = append(f.said, fmt.Sprintf(format, a...))
-}
-
-func (f *finder) all() []string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return slices.Clone(f.said)
 }

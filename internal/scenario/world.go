@@ -1,4 +1,4 @@
-package election_test
+package scenario
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/kv"
 )
 
@@ -20,6 +21,7 @@ import (
 // a process for each candidate that is alive.
 type world struct {
 	t      testing.TB
+	engine seam.Engine
 	script *script
 	store  *ledger
 	trace  *trace
@@ -46,8 +48,8 @@ const scene = "billing"
 
 // play plays a script and returns its trace. It fails the test if anything does
 // not hold that holds in every election.
-func play(t *testing.T, s *script) string {
-	w := newWorld(t, s)
+func play(t testing.TB, engine seam.Engine, s *script) string {
+	w := newWorld(t, engine, s)
 	for _, st := range s.steps {
 		if err := w.step(st); err != nil {
 			t.Errorf("line %d: %s: %v", st.line, st.text, err)
@@ -61,9 +63,10 @@ func play(t *testing.T, s *script) string {
 	return w.trace.String()
 }
 
-func newWorld(t testing.TB, s *script) *world {
+func newWorld(t testing.TB, engine seam.Engine, s *script) *world {
 	w := &world{
 		t:      t,
+		engine: engine,
 		script: s,
 		trace:  &trace{began: time.Now()},
 		cast:   map[string]*process{},

@@ -1,4 +1,4 @@
-package election_test
+package scenario
 
 import (
 	"fmt"
@@ -15,57 +15,59 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/seam"
 )
 
-// The page that shows scenarios, and how wide it draws them.
+// How wide a page shows drawings.
 const (
-	successionPage = "docs/succession.md"
-	drawingWidth   = 74
-	pageWidth      = 80
+	drawingWidth = 74
+	pageWidth    = 80
 )
 
 // drawn matches a drawing on the page: between a line that names its scenario and
 // one that ends it.
 var drawn = regexp.MustCompile(`(?ms)^<!-- drawn from (\S+) -->\n(.*?)^<!-- end -->$`)
 
-// The timelines on the page are what its scenarios come to.
-func TestScenariosAreDrawnOnThePage(t *testing.T) {
-	b, err := os.ReadFile(successionPage)
+// Draw looks whether the timelines on a page are what its scenarios come to, and
+// whether each scenario of a folder that is for a page has its place there. Told to
+// update, it writes the page anew.
+func Draw(t *testing.T, engine seam.Engine, page, folder string, update bool) {
+	b, err := os.ReadFile(page)
 	require.NoError(t, err)
 	shown := map[string]bool{}
 	got := drawn.ReplaceAllStringFunc(string(b), func(old string) string {
 		name := drawn.FindStringSubmatch(old)[1]
-		shown[filepath.Join("testdata/succession", name)] = true
-		return fmt.Sprintf("<!-- drawn from %s -->\n```text\n%s```\n<!-- end -->", name, drawScenario(t, name))
+		shown[filepath.Join(folder, name)] = true
+		return fmt.Sprintf("<!-- drawn from %s -->\n```text\n%s```\n<!-- end -->", name, drawScenario(t, engine, filepath.Join(folder, name), update))
 	})
-	files, err := filepath.Glob("testdata/succession/doc-*.txt")
+	files, err := filepath.Glob(filepath.Join(folder, "doc-*.txt"))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
-		require.Truef(t, shown[file], "%s has no place on %s", file, successionPage)
+		require.Truef(t, shown[file], "%s has no place on %s", file, page)
 	}
-	if *update {
-		require.NoError(t, os.WriteFile(successionPage, []byte(got), 0o644))
+	if update {
+		require.NoError(t, os.WriteFile(page, []byte(got), 0o644))
 		return
 	}
 	require.Equal(t, string(b), got, "if this is as it should be: go test . -run TestScenarios -update")
 }
 
 // drawScenario draws the trace that a scenario comes to, as its file has it.
-func drawScenario(t *testing.T, name string) string {
-	text, err := os.ReadFile(filepath.Join("testdata/succession", name))
+func drawScenario(t *testing.T, engine seam.Engine, file string, update bool) string {
+	text, err := os.ReadFile(file)
 	require.NoError(t, err)
 	top, trace, _ := strings.Cut(string(text), divider)
-	if *update { // this test runs before the one that writes the file
+	if update { // this test runs before the one that writes the file
 		s, err := parseScript(top)
-		require.NoErrorf(t, err, "%s", name)
-		synctest.Test(t, func(t *testing.T) { trace = play(t, s) })
+		require.NoErrorf(t, err, "%s", file)
+		synctest.Test(t, func(t *testing.T) { trace = play(t, engine, s) })
 	}
 	h, err := historyOf(trace)
-	require.NoErrorf(t, err, "%s", name)
+	require.NoErrorf(t, err, "%s", file)
 	drawing := history.Timeline(h, drawingWidth)
 	for line := range strings.Lines(drawing) {
-		require.LessOrEqualf(t, utf8.RuneCountInString(line), pageWidth, "%s: %s", name, line)
+		require.LessOrEqualf(t, utf8.RuneCountInString(line), pageWidth, "%s: %s", file, line)
 	}
 	return drawing
 }
@@ -151,42 +153,4 @@ func (d *drawer) told(words []string) bool {
 		return d.add(history.Event{Kind: history.Settled})
 	}
 	return who == "the" // the asker, who has no line
-}
-
-// A timeline shows who leads and who is next, and what was done to them; what it
-// could not show is refused.
-func TestATraceIsDrawn(t *testing.T) {
-	h, err := historyOf("" +
-		"     0.0s  > candidate a rank 1\n" +
-		"     0.0s  a stands\n" +
-		"     0.0s  > candidate b\n" +
-		"     0.0s  b stands\n" +
-		"     1.0s  a is heir\n" +
-		"     2.0s  a leads (term 1): the safe was vacant\n" +
-		"     3.0s  b is heir\n" +
-		"     5.0s  > request resign\n" +
-		"     5.0s  a leads no more: resigned: asked to\n" +
-		"     5.0s  a does not stand\n" +
-		"     5.0s  a stands\n" +
-		"     5.0s  b leads (term 2): handed over by a\n" +
-		"     5.0s  the asker was heard\n" +
-		"     8.0s  > kill b\n" +
-		"    10.0s  at the end nobody leads, nobody is next; a has led for 3.0s\n")
-	require.NoError(t, err)
-	require.Equal(t, ""+
-		"a       ··▒▒1█████A··········\n"+
-		"b       ······▒▒▒▒2█████K\n"+
-		"leader      1█████2██████\n"+
-		"        ┬─────────┬─────────┬\n"+
-		"        0s        5s        10s\n", history.Timeline(h, 29))
-	for _, c := range []struct{ trace, says string }{
-		{"soon  a stands\n", `"soon  a stands" is no line of a trace`},
-		{"     0.0s  > pause a\n", `cannot draw "     0.0s  > pause a"`},
-		{"     0.0s  > restart a\n", `cannot draw`},
-		{"     0.0s  > request resign\n", `cannot draw`},
-		{"     0.0s  a laughs\n", `cannot draw "     0.0s  a laughs"`},
-	} {
-		_, err := historyOf(c.trace)
-		require.ErrorContains(t, err, c.says)
-	}
 }

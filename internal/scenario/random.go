@@ -1,8 +1,10 @@
-package election_test
+package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,13 +13,15 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/seam"
 )
 
-// Whatever befalls the candidates of a succession, in whatever order, what every
-// scenario asserts holds; and when all is well again, somebody comes to lead and
-// somebody to be next, by rank the highest of all.
-func TestScenariosThatNobodyThoughtOf(t *testing.T) {
-	rapid.Check(quiet{t}, func(rt *rapid.T) {
+// Explore plays scripts that nobody thought of. Whatever befalls the candidates of a
+// succession, in whatever order, what every scenario asserts holds; and when all is
+// well again, somebody comes to lead and somebody to be next, by rank the highest of
+// all.
+func Explore(t *testing.T, engine seam.Engine) {
+	rapid.Check(seam.Quiet{T: t}, func(rt *rapid.T) {
 		text := drawScript(rt)
 		s, err := parseScript(text)
 		require.NoError(rt, err)
@@ -25,7 +29,7 @@ func TestScenariosThatNobodyThoughtOf(t *testing.T) {
 		var tr string
 		synctest.Test(t, func(t *testing.T) {
 			found.TB = t
-			tr = playOn(found, s)
+			tr = playOn(found, engine, s)
 		})
 		if said := found.all(); len(said) > 0 {
 			rt.Fatalf("%s\nthe script:\n%s%s%s", strings.Join(said, "\n"), text, divider, tr)
@@ -35,8 +39,8 @@ func TestScenariosThatNobodyThoughtOf(t *testing.T) {
 
 // playOn plays a script in which commands may come to nothing, has everything be
 // well again, and looks what it comes to.
-func playOn(t testing.TB, s *script) string {
-	w := newWorld(t, s)
+func playOn(t testing.TB, engine seam.Engine, s *script) string {
+	w := newWorld(t, engine, s)
 	for _, st := range s.steps {
 		_ = w.step(st) // who does not lead cannot resign
 	}
@@ -112,4 +116,25 @@ func drawScript(t *rapid.T) string {
 		line("advance %s", span.Draw(t, "pause"))
 	}
 	return b.String()
+}
+
+// A finder keeps what a test would fail with.
+type finder struct {
+	testing.TB
+
+	mu   sync.Mutex
+	said []string
+}
+
+// Errorf implements [testing.TB].
+func (f *finder) Errorf(format string, a ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.said = append(f.said, fmt.Sprintf(format, a...))
+}
+
+func (f *finder) all() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.said)
 }

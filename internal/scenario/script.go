@@ -1,4 +1,4 @@
-package election_test
+package scenario
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/seam"
 )
 
 // A script is a scenario as it is written: a command a line, comments after #,
@@ -162,7 +163,7 @@ func (s *script) take(a *args, kind, word string) (err error) {
 		a.d, err = span(word)
 	case "ORDER":
 		a.order = word
-		if orders[word] == nil {
+		if orders := seam.Orders(); orders[word] == nil {
 			return fmt.Errorf("no order %q: have %q", word, slices.Sorted(maps.Keys(orders)))
 		}
 	default:
@@ -239,4 +240,4 @@ func (s *script) enlist(a args) error {
 }
 
 // succession returns the order by which the script's candidates go.
-func (s *script) succession() election.Succession { return orders[s.order] }
+func (s *script) succession() election.Succession { return seam.Orders()[s.order] }

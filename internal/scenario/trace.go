@@ -1,4 +1,4 @@
-package election_test
+package scenario
 
 import (
 	"cmp"
@@ -9,10 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"testing"
 	"time"
-
-	"github.com/stretchr/testify/require"
 )
 
 // A trace is what happens in a scenario, with the time since it began.
@@ -111,24 +108,4 @@ func seconds(s string) float64 {
 		return math.NaN()
 	}
 	return n
-}
-
-func TestTracesAreTheSameIfOnlyAMomentIsNot(t *testing.T) {
-	const trace = "     1.0s  > cut b\n     9.9s  b leads\n    10.0s  a stands\n    12.0s  at the end b leads, nobody for 3.7s\n"
-	for _, same := range []string{
-		trace,
-		"     1.0s  > cut b\n    10.0s  a stands\n    10.0s  b leads\n    12.0s  at the end b leads, nobody for 3.6s\n",
-	} {
-		require.True(t, sameTrace(trace, same), same)
-	}
-	for _, other := range []string{
-		"",
-		strings.ReplaceAll(trace, "9.9s", "9.7s"),
-		strings.ReplaceAll(trace, "3.7s", "3.5s"),
-		strings.ReplaceAll(trace, "a stands", "c stands"),
-		strings.ReplaceAll(trace, "    10.0s  a stands\n", ""),
-		trace + "    10.0s  a stands\n",
-	} {
-		require.False(t, sameTrace(trace, other), other)
-	}
 }
