@@ -1,4 +1,4 @@
-package election_test
+package planted
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/electkv/election/internal/sim"
+	"github.com/electkv/election/internal/simulation"
 	"github.com/electkv/election/kv"
 )
 
@@ -55,26 +56,32 @@ func (v *resets) in(rec kv.Record) kv.Record {
 	return rec
 }
 
+// Create implements [kv.Store].
 func (v *resets) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	return v.out(v.Store.Create(ctx, name, rec))
 }
 
+// Swap implements [kv.Store].
 func (v *resets) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	return v.out(v.Store.Swap(ctx, name, v.in(old), next))
 }
 
+// Refresh implements [kv.Store].
 func (v *resets) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	return v.out(v.Store.Refresh(ctx, name, v.in(rec)))
 }
 
+// Delete implements [kv.Store].
 func (v *resets) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return v.Store.Delete(ctx, name, v.in(rec))
 }
 
+// Get implements [kv.Store].
 func (v *resets) Get(ctx context.Context, name string) (kv.Record, error) {
 	return v.out(v.Store.Get(ctx, name))
 }
 
+// Watch implements [kv.Store].
 func (v *resets) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		for rec, err := range v.Store.Watch(ctx, name) {
@@ -93,6 +100,7 @@ type deafToExpiry struct {
 	node *sim.Node
 }
 
+// Watch implements [kv.Store].
 func (v deafToExpiry) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		first := true
@@ -123,6 +131,7 @@ func (v *blind) resume(broken bool) (before bool) {
 	return before
 }
 
+// Watch implements [kv.Store].
 func (v *blind) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		skip := v.resume(false)
@@ -144,10 +153,8 @@ func (v *blind) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 
 // leftWatch starts a second watch that outlives the first: until the world ends,
 // as its bubble would not forgive a longer life.
-func leftWatch(s sim.Schedule) func(*sim.Node) sim.Engine {
-	return func(n *sim.Node) sim.Engine {
-		return run(n, leaky{n.Store, func() time.Duration { return s.Horizon - n.Now() }}, s.TTL, s.Margin)
-	}
+func leftWatch(n *simulation.Node) sim.Engine {
+	return n.Run(leaky{n.Store, func() time.Duration { return n.Ends() - n.Now() }}, n.Schedule().Margin)
 }
 
 type leaky struct {
@@ -155,6 +162,7 @@ type leaky struct {
 	left func() time.Duration
 }
 
+// Watch implements [kv.Store].
 func (v leaky) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), v.left())
@@ -172,6 +180,7 @@ func spinning(n *sim.Node) kv.Store { return spinner{n.Store} }
 
 type spinner struct{ kv.Store }
 
+// Create implements [kv.Store].
 func (v spinner) Create(ctx context.Context, name string, rec kv.Record) (got kv.Record, err error) {
 	for range 1000 {
 		got, err = v.Store.Create(ctx, name, rec)
@@ -187,6 +196,7 @@ func contemptuous(n *sim.Node) kv.Store { return contempt{n.Store} }
 
 type contempt struct{ kv.Store }
 
+// Create implements [kv.Store].
 func (v contempt) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	got, err := v.Store.Create(ctx, name, rec)
 	if !errors.Is(err, kv.ErrHeld) {
@@ -198,6 +208,7 @@ func (v contempt) Create(ctx context.Context, name string, rec kv.Record) (kv.Re
 	return got, err
 }
 
+// Watch implements [kv.Store].
 func (v contempt) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		for rec, err := range v.Store.Watch(ctx, name) {
@@ -216,6 +227,7 @@ func neverRefreshed(n *sim.Node) kv.Store { return misled{n.Store} }
 
 type misled struct{ kv.Store }
 
+// Refresh implements [kv.Store].
 func (v misled) Refresh(context.Context, string, kv.Record) (kv.Record, error) {
 	return kv.Record{}, errors.New("refused: port " + strconv.Itoa(2378))
 }
@@ -225,6 +237,7 @@ func publishing(n *sim.Node) kv.Store { return publisher{n.Store} }
 
 type publisher struct{ kv.Store }
 
+// Refresh implements [kv.Store].
 func (v publisher) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	there, err := v.Get(ctx, name)
 	switch {
@@ -241,6 +254,7 @@ func neverFreed(n *sim.Node) kv.Store { return clinging{n.Store} }
 
 type clinging struct{ kv.Store }
 
+// Delete implements [kv.Store].
 func (v clinging) Delete(ctx context.Context, name string, rec kv.Record) error {
 	rec.Token++
 	return v.Store.Delete(ctx, name, rec)

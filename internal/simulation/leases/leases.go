@@ -1,4 +1,6 @@
-package election_test
+// Package leases simulates processes that lead many elections with leases that they
+// share, on a small model of a store that has such leases.
+package leases
 
 import (
 	"context"
@@ -12,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/kv"
 )
 
@@ -29,7 +32,7 @@ type ward struct {
 }
 
 // share simulates processes that lead many elections with shared leases.
-func share(t *testing.T, seed uint64, bug string, horizon time.Duration) (terms, overlaps int, worst time.Duration) {
+func share(t *testing.T, engine seam.Engine, seed uint64, bug string, horizon time.Duration) (terms, overlaps int, worst time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vault{
 			random: rand.New(rand.NewPCG(seed, 0)), leases: map[string]time.Time{},
@@ -48,7 +51,7 @@ func share(t *testing.T, seed uint64, bug string, horizon time.Duration) (terms,
 				w, random := &wards[i], rand.New(rand.NewPCG(seed, uint64(1+p*elections+i)))
 				c, err := election.New(store, fmt.Sprint("election ", i), &election.Options{ID: fmt.Sprint("p", p), TTL: leaseTTL, NoHeir: true})
 				require.NoError(t, err)
-				c.SetClock(func() (mono, boot time.Duration) { return time.Since(start), time.Since(start) })
+				engine.SetClock(c, func() (mono, boot time.Duration) { return time.Since(start), time.Since(start) })
 				w.vacant = start
 				all.Go(func() {
 					for ctx.Err() == nil {
@@ -81,10 +84,11 @@ func share(t *testing.T, seed uint64, bug string, horizon time.Duration) (terms,
 	return terms, overlaps, worst
 }
 
-func TestTermsThatShareLeasesAreSafeInTheSimulation(t *testing.T) {
+// Prove shows that terms that share leases are safe, and end and begin in time.
+func Prove(t *testing.T, engine seam.Engine) {
 	terms := 0
 	for seed := range uint64(6) {
-		led, overlaps, worst := share(t, seed, "", 40*time.Minute)
+		led, overlaps, worst := share(t, engine, seed, "", 40*time.Minute)
 		t.Logf("seed %d: %d terms, nobody led for up to %v", seed, led, worst)
 		require.Zero(t, overlaps, "seed %d", seed)
 		require.Less(t, worst, 2*longestVacancy, "seed %d", seed) // the draws are not those of the seed alone
@@ -93,11 +97,12 @@ func TestTermsThatShareLeasesAreSafeInTheSimulation(t *testing.T) {
 	require.Greater(t, terms, 15_000)
 }
 
-func TestTheBugsOfSharedLeasesAreCaughtInTheSimulation(t *testing.T) {
+// CatchBugs shows that the simulation catches the bugs that a sharer can have.
+func CatchBugs(t *testing.T, engine seam.Engine) {
 	for seed := range uint64(3) {
-		_, overlaps, _ := share(t, seed, trustsTheTxn, 20*time.Minute)
-		_, old, _ := share(t, seed, forgetsTheAge, 20*time.Minute)
-		_, _, worst := share(t, seed, forgetsOrphans, 20*time.Minute)
+		_, overlaps, _ := share(t, engine, seed, trustsTheTxn, 20*time.Minute)
+		_, old, _ := share(t, engine, seed, forgetsTheAge, 20*time.Minute)
+		_, _, worst := share(t, engine, seed, forgetsOrphans, 20*time.Minute)
 		t.Logf("seed %d: %d overlaps by %s, %d by %s; nobody led for %v by %s", seed, overlaps, trustsTheTxn, old, forgetsTheAge, worst, forgetsOrphans)
 		require.NotZero(t, overlaps, trustsTheTxn)
 		require.NotZero(t, old, forgetsTheAge)

@@ -1,4 +1,4 @@
-package election_test
+package simulation
 
 import (
 	"fmt"
@@ -9,15 +9,16 @@ import (
 	"github.com/electkv/election/internal/sim"
 )
 
-// A scheduled rule needs to know more than a history says: how long the work of
+// A Rule needs to know more than a history says: how long the work of
 // each candidate takes to stop.
-type scheduled func(sim.Schedule) oracle.Rule
+type Rule func(sim.Schedule) oracle.Rule
 
-var ownRules = []scheduled{workStops, theIllStepDown}
+// Rules returns all of them.
+func Rules() []Rule { return []Rule{WorkStops, TheIllStepDown} }
 
-// workStops is the rule that work is told of its term's end: at most a tick after
+// WorkStops is the rule that work is told of its term's end: at most a tick after
 // trust has run out, and without having asked.
-func workStops(s sim.Schedule) oracle.Rule {
+func WorkStops(s sim.Schedule) oracle.Rule {
 	return func(e oracle.Evidence) oracle.Finding {
 		f := oracle.Finding{Promise: "work is told to stop", Verdict: oracle.Silent}
 		tick := min(e.Margin, time.Second)
@@ -28,10 +29,10 @@ func workStops(s sim.Schedule) oracle.Rule {
 	}
 }
 
-// theIllStepDown is the rule that a term ends when its leader has been ill for as
+// TheIllStepDown is the rule that a term ends when its leader has been ill for as
 // long as it may take to find out: until the next health check, and as long as
 // that may take. A process that stands still finds out nothing.
-func theIllStepDown(s sim.Schedule) oracle.Rule {
+func TheIllStepDown(s sim.Schedule) oracle.Rule {
 	return func(e oracle.Evidence) oracle.Finding {
 		f := oracle.Finding{Promise: "the ill step down", Verdict: oracle.Silent}
 		refresh := (s.TTL - e.Margin) / 3

@@ -1,4 +1,4 @@
-package election_test
+package simulation
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/internal/sim"
 )
 
@@ -32,7 +33,7 @@ func silence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule
 // comes after the first record, and sees the next as soon as it is there.
 func observedSilence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule {
 	s := silence(ttl, margin, rho, refreshes+1)
-	observed(&s)
+	Observed(&s)
 	s.Store.Rate, s.Nodes[1].Rate = 0, rho
 	return s
 }
@@ -43,15 +44,16 @@ var silences = map[string]func(ttl, margin time.Duration, rho sim.PPM, refreshes
 }
 
 // lastsFor runs a schedule in which work goes on for w after its term has ended.
-func lastsFor(t *testing.T, s sim.Schedule, w time.Duration) (h history.History) {
+func lastsFor(t *testing.T, engine seam.Engine, s sim.Schedule, w time.Duration) (h history.History) {
 	synctest.Test(t, func(t *testing.T) {
-		h = sim.Run(s, func(n *sim.Node) sim.Engine {
-			c, err := candidateOn(n, n.Store, s.TTL, s.Margin)
+		h = sim.Run(s, func(node *sim.Node) sim.Engine {
+			n := &Node{node, engine}
+			c, err := n.Candidate(n.Store, s.Margin)
 			require.NoError(t, err)
-			c.SetJitter(func(time.Duration) time.Duration { return 0 })
+			engine.SetJitter(c, func(time.Duration) time.Duration { return 0 })
 			return func(ctx context.Context) error {
 				return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
-					leading := &simTerm{Term: term, node: n}
+					leading := n.Term(term)
 					n.Begin(leading)
 					n.Work(ctx, leading)
 					time.Sleep(w)
@@ -69,10 +71,10 @@ func lastsFor(t *testing.T, s sim.Schedule, w time.Duration) (h history.History)
 	return h
 }
 
-// The bound of the package documentation, for work that stops at once:
+// TightMargin shows that the bound of the package documentation is tight, for work that stops at once:
 // G = T·2ρ/(1+ρ). A microsecond more and there is one leader at a time; a
 // microsecond less and there are two.
-func TestTheSimulationShowsThatTheMarginIsTight(t *testing.T) {
+func TightMargin(t *testing.T, engine seam.Engine) {
 	const least = time.Microsecond
 	for who, silence := range silences {
 		for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
@@ -80,9 +82,9 @@ func TestTheSimulationShowsThatTheMarginIsTight(t *testing.T) {
 				r := float64(rho) / 1e6
 				bound := time.Duration(float64(ttl) * 2 * r / (1 + r))
 				for refreshes := range 3 {
-					h := lastsFor(t, silence(ttl, bound+least, rho, refreshes), 0)
+					h := lastsFor(t, engine, silence(ttl, bound+least, rho, refreshes), 0)
 					require.Equal(t, oracle.Kept, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "%s judges, TTL %v, ρ %v, margin %v", who, ttl, r, bound+least)
-					h = lastsFor(t, silence(ttl, bound-least, rho, refreshes), 0)
+					h = lastsFor(t, engine, silence(ttl, bound-least, rho, refreshes), 0)
 					require.Equal(t, oracle.Broken, oracle.Judge(h, oracle.OneLeader)[0].Verdict, "%s judges, TTL %v, ρ %v, margin %v", who, ttl, r, bound-least)
 				}
 			}
@@ -90,17 +92,17 @@ func TestTheSimulationShowsThatTheMarginIsTight(t *testing.T) {
 	}
 }
 
-// The least margin that New takes, at the drift that it assumes, for work that
+// LeastMargin shows what the least margin that New takes is good for, at the drift that it assumes, for work that
 // stops W later: G = T·2ρ/(1+ρ) + W, rounded up to a millisecond.
-func TestTheSimulationShowsThatTheLeastMarginPaysForTheWorksReaction(t *testing.T) {
+func LeastMargin(t *testing.T, engine seam.Engine) {
 	const w = 50 * time.Millisecond
 	for who, silence := range silences {
 		for _, ttl := range []time.Duration{time.Second, 3 * time.Second, 15 * time.Second, time.Minute} {
 			margin := (time.Duration(float64(ttl)*0.02/1.01) + w + time.Millisecond - 1).Truncate(time.Millisecond)
 			for refreshes := range 3 {
 				s := silence(ttl, margin, simRho, refreshes)
-				require.LessOrEqual(t, stoppedAfterNext(lastsFor(t, s, w)), time.Duration(0), "%s judges, TTL %v, margin %v", who, ttl, margin)
-				require.Positive(t, stoppedAfterNext(lastsFor(t, s, w+2*time.Millisecond)), "%s judges, TTL %v, margin %v", who, ttl, margin)
+				require.LessOrEqual(t, stoppedAfterNext(lastsFor(t, engine, s, w)), time.Duration(0), "%s judges, TTL %v, margin %v", who, ttl, margin)
+				require.Positive(t, stoppedAfterNext(lastsFor(t, engine, s, w+2*time.Millisecond)), "%s judges, TTL %v, margin %v", who, ttl, margin)
 			}
 		}
 	}

@@ -1,4 +1,4 @@
-package election_test
+package planted
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/electkv/election/internal/observer"
 	"github.com/electkv/election/internal/sim"
+	"github.com/electkv/election/internal/simulation"
 	"github.com/electkv/election/kv"
 )
 
@@ -16,18 +17,18 @@ import (
 // it makes of what the register says.
 
 // judgedBy is the real engine on the real judge, with another clock.
-func judgedBy(clock func(*sim.Node) func() (mono, boot time.Duration)) engines {
-	return seeing(func(n *sim.Node) kv.Store { return n.Observe(n.Judging(n.Cells(), clock(n))) })
+func judgedBy(clock func(*sim.Node) func() (mono, boot time.Duration)) simulation.Engine {
+	return simulation.Seeing(func(n *sim.Node) kv.Store { return n.Observe(n.Judging(n.Cells(), clock(n))) })
 }
 
 // cells is the real engine on the real judge, above a view of the register.
-func cells(view func(observer.Register) observer.Register) engines {
-	return seeing(func(n *sim.Node) kv.Store { return n.Observe(n.Judging(view(n.Cells()), n.ReadToJudge)) })
+func cells(view func(observer.Register) observer.Register) simulation.Engine {
+	return simulation.Seeing(func(n *sim.Node) kv.Store { return n.Observe(n.Judging(view(n.Cells()), n.ReadToJudge)) })
 }
 
 // crowd has three candidates at least, none of which is preferred.
 func crowd(s *sim.Schedule) {
-	observed(s)
+	simulation.Observed(s)
 	s.Succession = sim.Succession{}
 	for len(s.Nodes) < 3 {
 		s.Nodes = append(s.Nodes, sim.NodePlan{})
@@ -110,20 +111,24 @@ func (v *altered) in(name string, rec kv.Record) kv.Record {
 	return rec
 }
 
+// Get implements [observer.Register].
 func (v *altered) Get(ctx context.Context, name string) (kv.Record, error) {
 	rec, err := v.Register.Get(ctx, name)
 	return v.out(name, rec, err)
 }
 
+// Put implements [observer.Register].
 func (v *altered) Put(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	rec, err := v.Register.Put(ctx, name, v.in(name, old), next)
 	return v.out(name, rec, err)
 }
 
+// Remove implements [observer.Register].
 func (v *altered) Remove(ctx context.Context, name string, old kv.Record) error {
 	return v.Register.Remove(ctx, name, v.in(name, old))
 }
 
+// Watch implements [observer.Register].
 func (v *altered) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		for rec, err := range v.Register.Watch(ctx, name) {
@@ -152,8 +157,8 @@ func disrespectful(ttl time.Duration) func(kv.Record) kv.Record {
 }
 
 // judgesForeign is the real engine on a judge that judges foreign records too.
-func judgesForeign(s sim.Schedule) func(*sim.Node) sim.Engine {
-	return cells(altering(disrespectful(s.TTL)))(s)
+func judgesForeign(n *simulation.Node) sim.Engine {
+	return cells(altering(disrespectful(n.Schedule().TTL)))(n)
 }
 
 // overwhelming takes over whatever is there when it comes to that.
@@ -161,6 +166,7 @@ func overwhelming(reg observer.Register) observer.Register { return overwhelms{r
 
 type overwhelms struct{ observer.Register }
 
+// Put implements [observer.Register].
 func (v overwhelms) Put(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	if old.Signature != "" && old.Signature != next.Signature {
 		if there, err := v.Get(ctx, name); err == nil && !there.Foreign {
@@ -175,6 +181,7 @@ func reviving(reg observer.Register) observer.Register { return revives{reg} }
 
 type revives struct{ observer.Register }
 
+// Put implements [observer.Register].
 func (v revives) Put(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	rec, err := v.Register.Put(ctx, name, old, next)
 	if old.Signature == next.Signature && errors.Is(err, kv.ErrStale) {

@@ -1,4 +1,4 @@
-package election_test
+package leases
 
 import (
 	"context"

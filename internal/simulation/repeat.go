@@ -1,4 +1,4 @@
-package election_test
+package simulation
 
 import (
 	"fmt"
@@ -9,21 +9,22 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/internal/sim"
 )
 
-// A failure repeats as a rule: in two runs of one schedule the same happens at the same
+// Repeat looks whether a failure repeats, as a rule: in two runs of one schedule the same happens at the same
 // nanoseconds. What a candidate's goroutines do within one is in no order, which Go
 // gives nobody to decide: in one to three of these schedules goroutines wake together
 // after a pause, or a select finds two things ready, and the histories part there.
-func TestASimulatedScheduleRepeatsItsHistory(t *testing.T) {
+func Repeat(t *testing.T, engine seam.Engine) {
 	const schedules, most = 40, 6
 	draw := rapid.Custom(drawSchedule)
 	differ := 0
 	for seed := range schedules {
 		s := draw.Example(seed)
 		s.Succession = sim.Succession{} // an heir has several watches, which may be told at one instant
-		first, second := plain(simulate(t, 0, s, real).history), plain(simulate(t, 0, s, real).history)
+		first, second := plain(Record(t, engine, 0, s, Real)), plain(Record(t, engine, 0, s, Real))
 		if !slices.Equal(first, second) {
 			differ++
 		}
@@ -41,11 +42,4 @@ func plain(h history.History) []string {
 	}
 	slices.Sort(events)
 	return events
-}
-
-func TestAScheduleIsReadAsItIsPrinted(t *testing.T) {
-	s := rapid.Custom(drawSchedule).Example(7)
-	parsed, err := sim.Parse(s.String())
-	require.NoError(t, err)
-	require.Equal(t, s, parsed)
 }

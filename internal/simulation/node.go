@@ -1,4 +1,4 @@
-package election_test
+package simulation
 
 import (
 	"cmp"
@@ -9,60 +9,64 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/internal/sim"
 	"github.com/electkv/election/kv"
 )
 
-// engines make each node's engine for a schedule.
-type engines func(s sim.Schedule) func(*sim.Node) sim.Engine
+// An Engine makes what a node runs.
+type Engine func(n *Node) sim.Engine
 
-// real is the engine that this package is about.
-func real(s sim.Schedule) func(*sim.Node) sim.Engine {
-	return seeing(func(n *sim.Node) kv.Store { return n.Store })(s)
+// A Node is a node of a simulated world, and what tests can do with the engine that
+// lives on it.
+type Node struct {
+	*sim.Node
+	seam seam.Engine
 }
 
-// seeing is the real engine on a view of the store, which may have a bug.
-func seeing(view func(n *sim.Node) kv.Store) engines {
-	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
-		return func(n *sim.Node) sim.Engine { return run(n, view(n), s.TTL, s.Margin) }
-	}
+// Real is the engine that all this is about.
+func Real(n *Node) sim.Engine { return n.Run(n.Store, n.Schedule().Margin) }
+
+// Seeing is the real engine on a view of the store, which may have a bug.
+func Seeing(view func(n *sim.Node) kv.Store) Engine {
+	return func(n *Node) sim.Engine { return n.Run(view(n.Node), n.Schedule().Margin) }
 }
 
-// run returns an engine that campaigns in the node's style, or asks what somebody
+// Run returns an engine that campaigns in the node's style, or asks what somebody
 // outside asks for.
-func run(n *sim.Node, store kv.Store, ttl, margin time.Duration, change ...func(*election.Options)) sim.Engine {
+func (n *Node) Run(store kv.Store, margin time.Duration, change ...func(*election.Options)) sim.Engine {
 	if n.Errand != nil {
-		return errand(n, store)
+		return n.RunErrand(store)
 	}
-	c, err := candidateOn(n, store, ttl, margin, change...)
+	c, err := n.Candidate(store, margin, change...)
 	if err != nil {
 		return func(context.Context) error { return err }
 	}
 	switch n.Plan.Style {
 	case sim.ByCallbacks:
-		return func(ctx context.Context) error { return notify(ctx, c, n) }
+		return func(ctx context.Context) error { return n.notify(ctx, c) }
 	case sim.ByCampaign:
-		return func(ctx context.Context) error { return campaign(ctx, c, n) }
+		return func(ctx context.Context) error { return n.campaign(ctx, c) }
 	case sim.ByRun:
 	}
 	return func(ctx context.Context) error {
 		return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
-			return n.Lead(ctx, &simTerm{Term: term, node: n})
+			return n.Lead(ctx, n.Term(term))
 		})
 	}
 }
 
-// errand returns an engine that asks something of the leader.
-func errand(n *sim.Node, store kv.Store) sim.Engine {
+// RunErrand returns an engine that asks something of the leader.
+func (n *Node) RunErrand(store kv.Store) sim.Engine {
 	return func(ctx context.Context) error {
 		since := n.Now()
-		n.Reply(since, resultOf(askFor(ctx, n, store)))
+		n.Reply(since, resultOf(n.askFor(ctx, store)))
 		return nil
 	}
 }
 
 // askFor asks, and waits no longer than it may take a leader's work to stop.
-func askFor(ctx context.Context, n *sim.Node, store kv.Store) error {
+func (n *Node) askFor(ctx context.Context, store kv.Store) error {
 	ctx, cancel := context.WithTimeout(ctx, 8*n.Schedule().TTL)
 	defer cancel()
 	if n.Errand.Verb == sim.AskResign {
@@ -84,12 +88,12 @@ func resultOf(err error) string {
 	return history.ResultOf(err)
 }
 
-// candidateOn returns a candidate that lives on a node: it reads that one's
-// clocks, and draws its jitter from the schedule's seed.
-func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration, change ...func(*election.Options)) (*election.Candidate, error) {
-	opts := &election.Options{ID: n.Name, TTL: ttl, Margin: margin, Health: n.Healthy}
+// Candidate returns a candidate that lives on the node: it reads that one's clocks,
+// and draws its jitter from the schedule's seed.
+func (n *Node) Candidate(store kv.Store, margin time.Duration, change ...func(*election.Options)) (*election.Candidate, error) {
+	opts := &election.Options{ID: n.Name, TTL: n.Schedule().TTL, Margin: margin, Health: n.Healthy}
 	if n.Heeds() {
-		opts.Succession = orders[string(n.Schedule().Order)]
+		opts.Succession = seam.Orders()[string(n.Schedule().Order)]
 		opts.Stability, opts.MaxTerm = n.Schedule().Stability, n.Schedule().MaxTerm
 		opts.Rank, opts.Heirs = n.Plan.Rank, n.Plan.Heirs
 	}
@@ -101,17 +105,17 @@ func candidateOn(n *sim.Node, store kv.Store, ttl, margin time.Duration, change 
 	if err != nil {
 		return nil, err
 	}
-	c.SetClock(n.Read)
-	c.SetJitter(n.Jitter)
+	n.seam.SetClock(c, n.Read)
+	n.seam.SetJitter(c, n.Jitter)
 	return c, nil
 }
 
 // notify leads in two callbacks, until ctx ends.
-func notify(ctx context.Context, c *election.Candidate, n *sim.Node) error {
-	var leading *simTerm
+func (n *Node) notify(ctx context.Context, c *election.Candidate) error {
+	var leading *Term
 	return c.Notify(ctx, election.Callbacks{
 		OnElected: func(ctx context.Context, term *election.Term) {
-			leading = &simTerm{Term: term, node: n}
+			leading = n.Term(term)
 			n.Begin(leading)
 			n.Work(ctx, leading)
 			if ctx.Err() == nil {
@@ -123,7 +127,7 @@ func notify(ctx context.Context, c *election.Candidate, n *sim.Node) error {
 }
 
 // campaign leads one term by hand, and gives it up when the work has stopped.
-func campaign(ctx context.Context, c *election.Candidate, n *sim.Node) error {
+func (n *Node) campaign(ctx context.Context, c *election.Candidate) error {
 	term, err := c.Campaign(ctx)
 	if err != nil {
 		return err
@@ -131,7 +135,7 @@ func campaign(ctx context.Context, c *election.Candidate, n *sim.Node) error {
 	working, stop := context.WithCancel(term.Context())
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
-	leading := &simTerm{Term: term, node: n}
+	leading := n.Term(term)
 	err = n.Lead(asking{working, term.Context()}, leading)
 	n.HandOver(ctx, leading)
 	for {
@@ -152,23 +156,30 @@ type asking struct {
 	term context.Context
 }
 
+// Err implements [context.Context].
 func (c asking) Err() error { return cmp.Or(c.term.Err(), c.Context.Err()) }
 
-// A simTerm is a term of the engine, in the true time of its world.
-type simTerm struct {
+// A Term is a term of the engine, in the true time of its world.
+type Term struct {
 	*election.Term
-	node *sim.Node
+	node *Node
 }
 
-func (t *simTerm) Trusted() time.Duration {
-	sent, span := t.Trust()
+// Term returns a term that the node has.
+func (n *Node) Term(term *election.Term) *Term { return &Term{Term: term, node: n} }
+
+// Trusted implements [sim.Term].
+func (t *Term) Trusted() time.Duration {
+	sent, span := t.node.seam.Trust(t.Term)
 	clock := t.node.Clock()
 	return clock.After(clock.When(sent), span)
 }
 
-func (t *simTerm) GaveUp() bool { return errors.Is(t.Err(), election.ErrResigned) }
+// GaveUp implements [sim.Term].
+func (t *Term) GaveUp() bool { return errors.Is(t.Err(), election.ErrResigned) }
 
-func (t *simTerm) Transfer(ctx context.Context, id string) error {
+// Transfer implements [sim.Term].
+func (t *Term) Transfer(ctx context.Context, id string) error {
 	err := t.Term.Transfer(ctx, id)
 	if errors.Is(err, election.ErrNoHeir) {
 		return fmt.Errorf("%w: %w", sim.ErrNoHeir, err)
@@ -176,7 +187,8 @@ func (t *simTerm) Transfer(ctx context.Context, id string) error {
 	return err
 }
 
-func (t *simTerm) Quit() {
+// Quit implements [sim.Term].
+func (t *Term) Quit() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_ = t.Resign(ctx)

@@ -1,4 +1,4 @@
-package election_test
+package planted
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/electkv/election/internal/sim"
+	"github.com/electkv/election/internal/simulation"
 	"github.com/electkv/election/kv"
 )
 
@@ -16,8 +17,8 @@ import (
 // in.
 
 // inLine is a view of the line that a candidate asks.
-func inLine(bug func(n *sim.Node, line kv.Queue) kv.Queue) engines {
-	return seeing(func(n *sim.Node) kv.Store { return bug(n, n.Store.(kv.Queue)) })
+func inLine(bug func(n *sim.Node, line kv.Queue) kv.Queue) simulation.Engine {
+	return simulation.Seeing(func(n *sim.Node) kv.Store { return bug(n, n.Store.(kv.Queue)) })
 }
 
 // lined has candidates wait in line, each of which gives its term up after a
@@ -69,6 +70,7 @@ func (v *turnCounter) keeps(sent time.Time, place kv.Record, err error) {
 	}
 }
 
+// Join implements [kv.Queue].
 func (v *turnCounter) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	sent := time.Now()
 	place, err := v.Queue.Join(ctx, name, rec)
@@ -76,6 +78,7 @@ func (v *turnCounter) Join(ctx context.Context, name string, rec kv.Record) (kv.
 	return place, err
 }
 
+// Stay implements [kv.Queue].
 func (v *turnCounter) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
 	sent := time.Now()
 	place, leads, err := v.Queue.Stay(ctx, name, rec)
@@ -83,6 +86,7 @@ func (v *turnCounter) Stay(ctx context.Context, name string, rec kv.Record) (kv.
 	return place, leads, err
 }
 
+// Watch implements [kv.Store].
 func (v *turnCounter) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		for rec, err := range v.Queue.Watch(ctx, name) {
@@ -103,6 +107,7 @@ func fromReply(_ *sim.Node, line kv.Queue) kv.Queue { return replyCounter{line} 
 
 type replyCounter struct{ kv.Queue }
 
+// Stay implements [kv.Queue].
 func (v replyCounter) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
 	sent := time.Now()
 	place, leads, err := v.Queue.Stay(ctx, name, rec)
@@ -116,6 +121,7 @@ func credulous(_ *sim.Node, line kv.Queue) kv.Queue { return ghost{line} }
 
 type ghost struct{ kv.Queue }
 
+// Stay implements [kv.Queue].
 func (v ghost) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
 	place, leads, err := v.Queue.Stay(ctx, name, rec)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -130,12 +136,15 @@ func hasty(_ *sim.Node, line kv.Queue) kv.Queue { return vacancies{line} }
 
 type vacancies struct{ kv.Queue }
 
+// Create implements [kv.Store].
 func (v vacancies) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	return v.Join(ctx, name, rec)
 }
 
+// Lines implements [kv.Queue].
 func (vacancies) Lines() bool { return false }
 
+// Watch implements [kv.Store].
 func (v vacancies) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		last := uint64(0)
@@ -159,6 +168,7 @@ const ahead = 1 << 20 // the one count is that much ahead of the other
 
 type twoCounts struct{ kv.Queue }
 
+// Create implements [kv.Store].
 func (v twoCounts) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	got, err := v.Queue.Create(ctx, name, rec)
 	if err == nil {
@@ -174,6 +184,7 @@ func trueToken(rec kv.Record) kv.Record {
 	return rec
 }
 
+// Refresh implements [kv.Store].
 func (v twoCounts) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	got, err := v.Queue.Refresh(ctx, name, trueToken(rec))
 	if err == nil {
@@ -182,6 +193,7 @@ func (v twoCounts) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 	return got, err
 }
 
+// Delete implements [kv.Store].
 func (v twoCounts) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return v.Queue.Delete(ctx, name, trueToken(rec))
 }
@@ -197,6 +209,7 @@ type stayer struct {
 	led  map[string]bool // the signatures that had their turn
 }
 
+// Stay implements [kv.Queue].
 func (v *stayer) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
 	place, leads, err := v.Queue.Stay(ctx, name, rec)
 	v.note(place, leads)
@@ -212,6 +225,7 @@ func (v *stayer) note(rec kv.Record, leads bool) {
 	v.led[rec.Signature] = v.led[rec.Signature] || leads
 }
 
+// Watch implements [kv.Store].
 func (v *stayer) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		for rec, err := range v.Queue.Watch(ctx, name) {

@@ -1,4 +1,4 @@
-package election_test
+package planted
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/sim"
+	"github.com/electkv/election/internal/simulation"
 	"github.com/electkv/election/kv"
 )
 
@@ -111,10 +112,8 @@ func toldAtOnce(s *sim.Schedule) {
 }
 
 // choosing is the real engine with other options.
-func choosing(change func(*election.Options)) engines {
-	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
-		return func(n *sim.Node) sim.Engine { return run(n, n.Store, s.TTL, s.Margin, change) }
-	}
+func choosing(change func(*election.Options)) simulation.Engine {
+	return func(n *simulation.Node) sim.Engine { return n.Run(n.Store, n.Schedule().Margin, change) }
 }
 
 // immovable gives way after a year.
@@ -142,12 +141,14 @@ func (v *onSight) note(token uint64) (known bool) {
 	return known
 }
 
+// Create implements [kv.Store].
 func (v *onSight) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	got, err := v.Store.Create(ctx, name, rec)
 	v.note(got.Token)
 	return got, err
 }
 
+// Refresh implements [kv.Store].
 func (v *onSight) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if name == "sim" && !v.note(rec.Token) {
 		return rec, nil
@@ -160,6 +161,7 @@ func inTwoWrites(n *sim.Node) kv.Store { return twoWrites{n.Store} }
 
 type twoWrites struct{ kv.Store }
 
+// Swap implements [kv.Store].
 func (v twoWrites) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	if old.Signature == next.Signature || name != "sim" {
 		return v.Store.Swap(ctx, name, old, next)
@@ -175,6 +177,7 @@ func whateverIsThere(store kv.Store) kv.Store { return blindSwap{store} }
 
 type blindSwap struct{ kv.Store }
 
+// Swap implements [kv.Store].
 func (v blindSwap) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	got, err := v.Store.Swap(ctx, name, old, next)
 	if old.Signature == next.Signature || name != "sim" || !errors.Is(err, kv.ErrStale) {
@@ -197,6 +200,7 @@ func stubborn(n *sim.Node) kv.Store {
 
 type deafHeir struct{ kv.Store }
 
+// Refresh implements [kv.Store].
 func (v deafHeir) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	got, err := v.Store.Refresh(ctx, name, rec)
 	if name != "sim" && errors.Is(err, kv.ErrStale) {
@@ -205,6 +209,7 @@ func (v deafHeir) Refresh(ctx context.Context, name string, rec kv.Record) (kv.R
 	return got, err
 }
 
+// Swap implements [kv.Store].
 func (v deafHeir) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	got, err := v.Store.Swap(ctx, name, old, next)
 	if name != "sim" && errors.Is(err, kv.ErrStale) && old.Signature == next.Signature {
@@ -214,14 +219,15 @@ func (v deafHeir) Swap(ctx context.Context, name string, old, next kv.Record) (k
 }
 
 // rash gives its term up before it knows whether there is anybody to hand over to.
-var rash = leading(func(ctx context.Context, n *sim.Node, c *election.Candidate) error {
+var rash = leading(func(ctx context.Context, n *simulation.Node, c *election.Candidate) error {
 	return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
-		return n.Lead(ctx, quitter{&simTerm{Term: term, node: n}})
+		return n.Lead(ctx, quitter{n.Term(term)})
 	})
 })
 
-type quitter struct{ *simTerm }
+type quitter struct{ *simulation.Term }
 
+// Transfer implements [sim.Term].
 func (t quitter) Transfer(context.Context, string) error {
 	t.Quit()
 	return fmt.Errorf("rash: %w", sim.ErrNoHeir)
@@ -237,6 +243,7 @@ func hurried(n *sim.Node) kv.Store {
 
 type gone struct{ kv.Store }
 
+// Watch implements [kv.Store].
 func (v gone) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	if history.SafeOf(name) != "" {
 		return v.Store.Watch(ctx, name)
@@ -249,10 +256,12 @@ func unstruck(store kv.Store) kv.Store { return noStrikes{store} }
 
 type noStrikes struct{ kv.Store }
 
+// Create implements [kv.Store].
 func (v noStrikes) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	return v.Store.Create(ctx, name, forget(rec))
 }
 
+// Swap implements [kv.Store].
 func (v noStrikes) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	return v.Store.Swap(ctx, name, old, forget(next))
 }
@@ -277,6 +286,7 @@ type callAndGo struct{ kv.Store }
 
 var errNotAwaited = errors.New("callAndGo: the answer is not awaited")
 
+// Create implements [kv.Store].
 func (v callAndGo) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if !strings.Contains(rec.Note, `"calls"`) {
 		return v.Store.Create(ctx, name, rec)
@@ -285,6 +295,7 @@ func (v callAndGo) Create(ctx context.Context, name string, rec kv.Record) (kv.R
 	return kv.Record{}, errNotAwaited
 }
 
+// Swap implements [kv.Store].
 func (v callAndGo) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	if !strings.Contains(next.Note, `"calls"`) {
 		return v.Store.Swap(ctx, name, old, next)

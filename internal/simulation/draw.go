@@ -1,4 +1,4 @@
-package election_test
+package simulation
 
 import (
 	"slices"
@@ -29,7 +29,7 @@ const simRho = 10_000
 // drawSchedule draws a schedule, in which observers judge which records have expired
 // now and then.
 func drawSchedule(t *rapid.T) sim.Schedule {
-	s := drawStored(t)
+	s := DrawStored(t)
 	if part(t, "expiry", 8) > 4 {
 		drawObserved(t, &s)
 	}
@@ -51,8 +51,8 @@ func drawLeaves(t *rapid.T, s *sim.Schedule) {
 	}
 }
 
-// drawStored draws a store, a few candidates and a dozen faults.
-func drawStored(t *rapid.T) sim.Schedule {
+// DrawStored draws a store, a few candidates and a dozen faults.
+func DrawStored(t *rapid.T) sim.Schedule {
 	ttl := rapid.SampledFrom(simTTLs).Draw(t, "ttl")
 	s := sim.Schedule{
 		Seed:    rapid.Uint64().Draw(t, "seed"),
@@ -95,7 +95,7 @@ func drawStored(t *rapid.T) sim.Schedule {
 // drawObserved has observers judge, by clocks of which some are set forward. It comes
 // after all else, as drawLine does.
 func drawObserved(t *rapid.T, s *sim.Schedule) {
-	observed(s)
+	Observed(s)
 	last := s.Horizon - 2*s.Bound()
 	for i := range s.Nodes {
 		if part(t, "leaps", 4) == 3 {
@@ -104,8 +104,8 @@ func drawObserved(t *rapid.T, s *sim.Schedule) {
 	}
 }
 
-// observed has observers judge. There are no lines, nor leases, where they do.
-func observed(s *sim.Schedule) {
+// Observed has observers judge. There are no lines, nor leases, where they do.
+func Observed(s *sim.Schedule) {
 	s.Store.Expiry, s.Store.Lines, s.Store.Leases, s.Store.Lazy = sim.ByObserver, false, false, 0
 	*s = settle(*s)
 }

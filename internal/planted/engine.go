@@ -1,4 +1,4 @@
-package election_test
+package planted
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/internal/sim"
+	"github.com/electkv/election/internal/simulation"
 	"github.com/electkv/election/kv"
 )
 
@@ -16,39 +17,38 @@ import (
 
 // guarded is the real engine with another margin, as a part of the TTL; zero
 // means the least that New takes.
-func guarded(part float64) engines {
-	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
-		margin := time.Duration(part * float64(s.TTL))
+func guarded(part float64) simulation.Engine {
+	return func(n *simulation.Node) sim.Engine {
+		ttl := float64(n.Schedule().TTL)
+		margin := time.Duration(part * ttl)
 		if part == 0 {
-			margin = time.Duration(float64(s.TTL)*0.02/1.01 + float64(51*time.Millisecond)).Truncate(time.Millisecond)
+			margin = time.Duration(ttl*0.02/1.01 + float64(51*time.Millisecond)).Truncate(time.Millisecond)
 		}
-		return func(n *sim.Node) sim.Engine { return run(n, n.Store, s.TTL, margin) }
+		return n.Run(n.Store, margin)
 	}
 }
 
 // leading is the real engine with another way to lead.
-func leading(lead func(context.Context, *sim.Node, *election.Candidate) error, change ...func(*election.Options)) engines {
-	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
-		return func(n *sim.Node) sim.Engine {
-			if n.Errand != nil {
-				return errand(n, n.Store)
+func leading(lead func(context.Context, *simulation.Node, *election.Candidate) error, change ...func(*election.Options)) simulation.Engine {
+	return func(n *simulation.Node) sim.Engine {
+		if n.Errand != nil {
+			return n.RunErrand(n.Store)
+		}
+		return func(ctx context.Context) error {
+			c, err := n.Candidate(n.Store, n.Schedule().Margin, change...)
+			if err != nil {
+				return err
 			}
-			return func(ctx context.Context) error {
-				c, err := candidateOn(n, n.Store, s.TTL, s.Margin, change...)
-				if err != nil {
-					return err
-				}
-				return lead(ctx, n, c)
-			}
+			return lead(ctx, n, c)
 		}
 	}
 }
 
 // stopNotTold calls one callback at the beginning of each term, and another at
 // its end unless it was told to leave.
-var stopNotTold = leading(func(ctx context.Context, n *sim.Node, c *election.Candidate) error {
+var stopNotTold = leading(func(ctx context.Context, n *simulation.Node, c *election.Candidate) error {
 	return c.Run(ctx, func(working context.Context, term *election.Term) error {
-		t := &simTerm{Term: term, node: n}
+		t := n.Term(term)
 		n.Begin(t)
 		n.Work(working, t)
 		if ctx.Err() == nil {
@@ -59,9 +59,9 @@ var stopNotTold = leading(func(ctx context.Context, n *sim.Node, c *election.Can
 })
 
 // toldLate works until a message tells it that the term is over, and asks nobody.
-var toldLate = leading(func(ctx context.Context, n *sim.Node, c *election.Candidate) error {
+var toldLate = leading(func(ctx context.Context, n *simulation.Node, c *election.Candidate) error {
 	return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
-		t := &simTerm{Term: term, node: n}
+		t := n.Term(term)
 		told, tell := context.WithCancel(context.WithoutCancel(ctx))
 		defer tell()
 		defer context.AfterFunc(ctx, func() { time.AfterFunc(2*time.Second, tell) })()
@@ -74,22 +74,23 @@ var toldLate = leading(func(ctx context.Context, n *sim.Node, c *election.Candid
 
 type gullible struct{ sim.Term }
 
+// Err implements [sim.Term].
 func (gullible) Err() error { return nil }
 
 // carefree has no health check.
-var carefree = leading(func(ctx context.Context, n *sim.Node, c *election.Candidate) error {
+var carefree = leading(func(ctx context.Context, n *simulation.Node, c *election.Candidate) error {
 	return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
-		return n.Lead(ctx, &simTerm{Term: term, node: n})
+		return n.Lead(ctx, n.Term(term))
 	})
 }, func(o *election.Options) { o.Health = nil })
 
 // freedEarly resigns and then stops its work.
-var freedEarly = leading(func(ctx context.Context, n *sim.Node, c *election.Candidate) error {
+var freedEarly = leading(func(ctx context.Context, n *simulation.Node, c *election.Candidate) error {
 	term, err := c.Campaign(ctx)
 	if err != nil {
 		return err
 	}
-	t := &simTerm{Term: term, node: n}
+	t := n.Term(term)
 	n.Begin(t)
 	n.Work(ctx, t)
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -102,22 +103,21 @@ var freedEarly = leading(func(ctx context.Context, n *sim.Node, c *election.Cand
 // naive is a small engine of its own: it asks for the safe again and again, and
 // counts its trust as it should. If it revives, it takes every success for an
 // extension, also of a term that has run out.
-func naive(revives bool) engines {
-	return func(s sim.Schedule) func(*sim.Node) sim.Engine {
-		return func(n *sim.Node) sim.Engine {
-			if n.Errand != nil {
-				return errand(n, n.Store)
-			}
-			return func(ctx context.Context) error {
-				e := &naiveEngine{node: n, ttl: s.TTL, margin: s.TTL / 10, revives: revives}
-				return e.run(ctx)
-			}
+func naive(revives bool) simulation.Engine {
+	return func(n *simulation.Node) sim.Engine {
+		if n.Errand != nil {
+			return n.RunErrand(n.Store)
+		}
+		return func(ctx context.Context) error {
+			ttl := n.Schedule().TTL
+			e := &naiveEngine{node: n, ttl: ttl, margin: ttl / 10, revives: revives}
+			return e.run(ctx)
 		}
 	}
 }
 
 type naiveEngine struct {
-	node        *sim.Node
+	node        *simulation.Node
 	ttl, margin time.Duration
 	revives     bool
 }
@@ -162,14 +162,17 @@ type naiveTerm struct {
 
 var errNaive = errors.New("naive: the term is over")
 
+// Token implements [sim.Term].
 func (t *naiveTerm) Token() uint64 { return t.rec.Token }
 
+// Trusted implements [sim.Term].
 func (t *naiveTerm) Trusted() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.deadline
 }
 
+// Err implements [sim.Term].
 func (t *naiveTerm) Err() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -179,14 +182,19 @@ func (t *naiveTerm) Err() error {
 	return nil
 }
 
+// Proclaim implements [sim.Term].
 func (t *naiveTerm) Proclaim(context.Context, string) error { return nil }
 
+// Quit implements [sim.Term].
 func (t *naiveTerm) Quit() {}
 
+// GaveUp implements [sim.Term].
 func (t *naiveTerm) GaveUp() bool { return false }
 
+// Transfer implements [sim.Term].
 func (t *naiveTerm) Transfer(context.Context, string) error { return errNaive }
 
+// SetHeirs implements [sim.Term].
 func (t *naiveTerm) SetHeirs(context.Context, ...string) error { return errNaive }
 
 // serve leads and then frees the safe.
