@@ -60,8 +60,11 @@ func (s *shifts) work(id string, lasts time.Duration) func(context.Context, *ele
 // apart requires that work began so often, each time a hold after the last.
 func (s *shifts) apart(times int) {
 	s.t.Helper()
-	require.Len(s.t, s.begins(), times, "work began: %v", s.ids())
-	require.NoError(s.t, tooSoon(s.begins()), "%v", s.ids())
+	begins := s.begins()
+	require.Len(s.t, begins, times, "work began: %v", s.ids())
+	for i := 1; i < times; i++ {
+		require.GreaterOrEqual(s.t, begins[i].Sub(begins[i-1]), hold, "work %d of %v", i, s.ids())
+	}
 }
 
 // inHold runs a test in a bubble.

@@ -1,4 +1,4 @@
-package election_test
+package planted
 
 import (
 	"context"
@@ -19,6 +19,13 @@ import (
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
+
+const (
+	ttl  = 10 * time.Second
+	hold = 60 * time.Second
+)
+
+var errStore = errors.New("store: connection reset")
 
 // holdMistakes are stores that make of the engine one with a mistake about holds.
 var holdMistakes = map[string]func(kv.Store) kv.Store{
@@ -74,6 +81,7 @@ type mistaken struct {
 	delete func(context.Context, string, kv.Record) error
 }
 
+// Create implements [kv.Store].
 func (m *mistaken) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if m.create != nil && strings.HasSuffix(name, ":hold") {
 		return m.create(ctx, name, rec)
@@ -81,6 +89,7 @@ func (m *mistaken) Create(ctx context.Context, name string, rec kv.Record) (kv.R
 	return m.Store.Create(ctx, name, rec)
 }
 
+// Delete implements [kv.Store].
 func (m *mistaken) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if m.delete != nil && !strings.HasSuffix(name, ":hold") {
 		return m.delete(ctx, name, rec)
@@ -112,6 +121,8 @@ func holdStory(t *testing.T, seed uint64, mistake func(kv.Store) kv.Store) (begi
 					go trouble(life, link, rand.New(rand.NewPCG(draw.Uint64(), draw.Uint64())))
 					lasts := time.Duration(draw.IntN(2)) * time.Duration(draw.Int64N(int64(2*hold)))
 					work := func(ctx context.Context, term *election.Term) error {
+						enough := time.NewTimer(lasts)
+						defer enough.Stop()
 						if term.Err() == nil {
 							mu.Lock()
 							begins = append(begins, time.Now())
@@ -119,7 +130,7 @@ func holdStory(t *testing.T, seed uint64, mistake func(kv.Store) kv.Store) (begi
 						}
 						select {
 						case <-ctx.Done():
-						case <-time.After(lasts):
+						case <-enough.C:
 						}
 						return nil
 					}
@@ -187,7 +198,8 @@ func tooSoon(begins []time.Time) error {
 
 const holdStories = 60
 
-func TestWorkBeginsOncePerHoldWhateverFails(t *testing.T) {
+// KeepHolds shows that work begins once per hold, whatever fails.
+func KeepHolds(t *testing.T) {
 	began := 0
 	for seed := range uint64(holdStories) {
 		begins := holdStory(t, seed, nil)
@@ -198,7 +210,8 @@ func TestWorkBeginsOncePerHoldWhateverFails(t *testing.T) {
 	t.Logf("work began %d times", began)
 }
 
-func TestEachPlantedMistakeAboutHoldsIsCaught(t *testing.T) {
+// CatchEachAboutHolds shows that those stories catch each mistake about holds.
+func CatchEachAboutHolds(t *testing.T) {
 	for what, mistake := range holdMistakes {
 		t.Run(what, func(t *testing.T) {
 			for seed := range uint64(holdStories) {
