@@ -122,7 +122,7 @@ test/deploy/short: image ## the image alone, and elect as the first process of a
 
 .PHONY: test/short
 test/short: ## the tests that need no server: the engine, the contract, the stores of one host
-	$(GO) test -race -count=1 . ./kv/... ./backends/mem/... ./backends/file/...
+	$(GO) test -race -count=1 . ./test/engine ./internal/scenario ./kv/... ./backends/mem/... ./backends/file/...
 
 .PHONY: test/sim
 test/sim: ## the engine in a simulated world, and the planted bugs (TERMS=1000000 SEED=1)

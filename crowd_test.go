@@ -129,7 +129,10 @@ func stand(t *testing.T, s kv.Store, elections int) (leading *atomic.Int64, stop
 	}
 }
 
-const thousand, atOnce = 1000, 128
+const (
+	ttl              = 10 * time.Second
+	thousand, atOnce = 1000, 128
+)
 
 // Refreshes do not wait behind claims: terms of the first hold while the last are elected.
 func TestElectionsThatBeginAtOnceClaimInTurns(t *testing.T) {

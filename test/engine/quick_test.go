@@ -1,4 +1,4 @@
-package election_test
+package engine_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -30,11 +31,11 @@ func distant(store kv.Store) kv.Store {
 
 // withOrder makes candidates stand in an order.
 func withOrder(order string) func(*election.Options) {
-	return func(o *election.Options) { o.Succession = orders[order] }
+	return func(o *election.Options) { o.Succession = seam.Orders()[order] }
 }
 
 func TestATermThatEndsAtOnceLeavesNothingBehind(t *testing.T) {
-	for order := range orders {
+	for order := range seam.Orders() {
 		t.Run(order, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)

@@ -1,4 +1,4 @@
-package election_test
+package engine_test
 
 import (
 	"fmt"
