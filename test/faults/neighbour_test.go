@@ -80,16 +80,16 @@ func (s *stage) count(who string) (n count) {
 	return n
 }
 
-// surrounded waits until a process leads all its neighbours.
-func (s *stage) surrounded(who string) count {
+// surrounded waits until a process leads all its neighbours, in so many terms in all or more.
+func (s *stage) surrounded(who string, terms int) count {
 	s.t.Helper()
 	late := time.Now().Add(s.recovery() + patience)
 	for {
 		n := s.count(who)
-		if n.leading == s.actor(who).part.Neighbours {
+		if n.leading == s.actor(who).part.Neighbours && n.terms >= terms {
 			return n
 		}
-		require.True(s.t, time.Now().Before(late), "%s leads %d neighbours of %d", who, n.leading, s.actor(who).part.Neighbours)
+		require.True(s.t, time.Now().Before(late), "%s leads %d neighbours of %d, in %d terms", who, n.leading, s.actor(who).part.Neighbours, n.terms)
 		s.pass(20 * time.Millisecond)
 	}
 }

@@ -148,7 +148,7 @@ func deleted(s *stage) {
 func orphan(s *stage) {
 	first := s.alive()
 	other := s.others(first.Who)[0]
-	s.surrounded(other)
+	s.surrounded(other, 0)
 	s.fault("the creates of " + other + " are lost")
 	s.tell(other, "uncreate")
 	s.tell(first.Who, "close")

@@ -20,7 +20,7 @@ func neighbourRows() []row {
 			must: []oracle.Rule{oracle.ForeignUnharmed, oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
-				before := s.surrounded(first.Who)
+				before := s.surrounded(first.Who, 0)
 				s.fault(first.Who + " hears nothing on its watches")
 				s.tell(first.Who, "fault watch dropreply") // the batch is to find it
 				since := boottime.Now()
@@ -46,7 +46,7 @@ func neighbourRows() []row {
 			play: func(s *stage) {
 				first := s.alive()
 				for _, who := range s.names {
-					s.surrounded(who)
+					s.surrounded(who, 0)
 				}
 				s.fault("the server is killed")
 				s.killServers()
@@ -62,7 +62,7 @@ func neighbourRows() []row {
 				s.due("", s.recovery(), "the server's return")
 				s.leader()
 				for _, who := range s.names {
-					now := s.surrounded(who)
+					now := s.surrounded(who, 0)
 					s.t.Logf("%s leads %d elections again after %d requests", who, now.leading, now.requests-dark[who].requests)
 					require.Less(s.t, now.requests-dark[who].requests, 12*now.leading+2*usual)
 				}
@@ -104,7 +104,7 @@ func inBatches(c column) string {
 // one by one.
 func migrateMany(s *stage) {
 	first := s.alive()
-	before := s.surrounded(first.Who)
+	before := s.surrounded(first.Who, 0)
 	m := s.migration()
 	keys := m.from.ClusterGetKeysInSlot(s.t.Context(), int(m.slot), 10_000).Val()
 	require.Greater(s.t, len(keys), 3*s.actor(first.Who).part.Neighbours/2, "the slot has records of neighbours")
@@ -127,7 +127,7 @@ func migrateMany(s *stage) {
 // destroySessions destroys the sessions of all records, that of the leader's at last.
 func destroySessions(s *stage) {
 	first := s.alive()
-	before := s.surrounded(first.Who)
+	before := s.surrounded(first.Who, 0)
 	s.fault("all sessions are destroyed")
 	own := s.session()
 	sessions, _, err := s.consul().Session().List(nil)
@@ -144,7 +144,8 @@ func destroySessions(s *stage) {
 	s.awaitOf(first.Who, history.Ended)
 	s.due("", s.recovery(), "its session was destroyed")
 	s.leader()
-	now := s.surrounded(first.Who)
+	now := s.surrounded(first.Who, before.terms+before.leading)
 	require.Equal(s.t, before.terms+before.leading, now.terms, "each is led again, once")
 	s.pass(s.ttl)
+	s.undisturbed(first.Who, now)
 }

@@ -44,8 +44,8 @@ func redisAccessRows() []row {
 	}
 	hints := row{
 		number: 45, own: true, times: 3, only: onRedis("its watches are requests"),
-		// Without a hint a watch would learn of nothing in time.
-		part: func(p *part) { p.Backstop = time.Minute },
+		// Without a hint a watch would learn of nothing in time. Without an heir all watch the leader.
+		part: both(withoutHeir, func(p *part) { p.Backstop = time.Minute }),
 		must: []oracle.Rule{oracle.LeaderInTime},
 	}
 	killed, slow := hints, hints

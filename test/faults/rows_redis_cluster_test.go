@@ -20,7 +20,7 @@ func redisClusterRows() []row {
 	only := on("it has no shards", kindCluster)
 	return []row{
 		{
-			number: 47, letter: "c", fault: "slot migrates", own: true, only: only, times: 3,
+			number: 47, letter: "c", fault: "slot migrates", own: true, only: only, times: 3, part: both(withoutHeir, quietly),
 			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
 			play: migrate,
 		},

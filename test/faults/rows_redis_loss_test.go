@@ -34,11 +34,12 @@ func redisLossRows() []row {
 		only: on("its servers agree before they acknowledge; for Redis Cluster see 47", kindSentinel),
 		must: []oracle.Rule{oracle.LeaderInTime},
 		red:  []oracle.Rule{oracle.OneLeader}, without: "a quarantine",
+		part: withoutHeir, // a leader would hand over, and write
 		play: loseRecord,
 	}
 	remedied := failover
 	remedied.letter, remedied.fault, remedied.red = "b", "failover that loses the record; with a quarantine", nil
-	remedied.with, remedied.part = "a quarantine", quarantine(0)
+	remedied.with, remedied.part = "a quarantine", both(withoutHeir, quarantine(0))
 	shards, sound := failover, remedied
 	only := on("it has no shards", kindCluster)
 	shards.number, shards.only = 47, only

@@ -22,7 +22,7 @@ import (
 func redisRecordRows() []row {
 	return []row{
 		{
-			number: 27, fault: "requests arrive twice", times: 3, only: onRedis("its client does not repeat requests that change something"),
+			number: 27, fault: "requests arrive twice", times: 3, part: withoutHeir, only: onRedis("its client does not repeat requests that change something"),
 			must: []oracle.Rule{oracle.LeaderKept, oracle.LeaderInTime},
 			play: arriveTwice,
 		},
@@ -70,7 +70,7 @@ func redisRecordRows() []row {
 			},
 		},
 		{
-			number: 34, letter: "c", fault: "expiry taken away after the leader was killed", only: and(onRedis("operators do not change expiries"), ownExpiry),
+			number: 34, letter: "c", fault: "expiry taken away after the leader was killed", part: withoutHeir, only: and(onRedis("operators do not change expiries"), ownExpiry),
 			must: []oracle.Rule{oracle.LeaderInTime},
 			play: func(s *stage) {
 				first := s.alive()
@@ -84,7 +84,7 @@ func redisRecordRows() []row {
 			},
 		},
 		{
-			number: 35, letter: "c", fault: "a key of another type", only: onRedis("its values have no types"),
+			number: 35, letter: "c", fault: "a key of another type", part: withoutHeir, only: onRedis("its values have no types"),
 			must: []oracle.Rule{oracle.ForeignUnharmed, oracle.LeaderInTime},
 			play: becomeList,
 		},

@@ -50,7 +50,7 @@ func watchRows() []row {
 			number: 43, letter: "k", fault: "answers to blocking queries are lost, and no others",
 			only: on("it is about Consul's blocking queries", "consul", "consul3"),
 			must: []oracle.Rule{oracle.LeaderInTime, oracle.LeaderKept}, times: 3,
-			part: func(p *part) { p.Backstop = backstop },
+			part: both(withoutHeir, func(p *part) { p.Backstop = backstop }), // an heir's refreshes look at the leader
 			play: func(s *stage) {
 				killed, next := s.deafQueries(backstop)
 				require.Greater(s.t, next.Begin-killed, s.takeover(), "the watches were not dead")
