@@ -5,16 +5,13 @@ package testenv
 import (
 	"context"
 	"crypto/rand"
-	"database/sql/driver"
-	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/go-sql-driver/mysql"
 
 	"github.com/electkv/election/internal/testenv/install"
 )
@@ -110,28 +107,17 @@ func databaseName() string { return "election_" + strings.ToLower(rand.Text()[:1
 
 // mysqlDo carries out statements on a connection of its own to the server at
 // addr.
-func mysqlDo(ctx context.Context, addr string, statements ...string) (err error) {
-	config := mysql.NewConfig()
-	config.User, config.Net, config.Addr, config.Logger = MySQLUser, "tcp", addr, &mysql.NopLogger{}
-	connector, err := mysql.NewConnector(config)
+func mysqlDo(ctx context.Context, addr string, statements ...string) error {
+	client, err := install.MariaDBClient()
 	if err != nil {
 		return err
 	}
-	conn, err := connector.Connect(ctx)
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	exec, ok := conn.(driver.ExecerContext)
-	if !ok {
-		return fmt.Errorf("a connection of %T carries out no statement", conn)
-	}
-	for _, statement := range statements {
-		if _, err := exec.ExecContext(ctx, statement, nil); err != nil {
-			return err
-		}
-	}
-	return nil
+	return say(ctx, client, noDefaults, "--protocol=tcp", "--loose-skip-ssl", "--host="+host, "--port="+port,
+		"--user="+MySQLUser, "--batch", "--execute="+strings.Join(statements, "; "))
 }
 
 // mysqlHealthy succeeds once the server answers a query.

@@ -11,8 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/electkv/election/internal/testenv/install"
 )
 
@@ -117,11 +115,15 @@ func PostgresURL(addr, database string) string {
 func NewPostgresDatabase(t testing.TB, addr string) string {
 	t.Helper()
 	name := databaseName()
-	if err := postgresDo(addr, "CREATE DATABASE "+name); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := postgresDo(ctx, addr, "CREATE DATABASE "+name); err != nil {
 		t.Fatalf("testenv: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := postgresDo(addr, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+		defer cancel()
+		if err := postgresDo(ctx, addr, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			t.Logf("testenv: %v", err)
 		}
 	})
@@ -129,26 +131,13 @@ func NewPostgresDatabase(t testing.TB, addr string) string {
 }
 
 // postgresDo carries out a statement on the server at addr.
-func postgresDo(addr, statement string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, PostgresURL(addr, "postgres"))
+func postgresDo(ctx context.Context, addr, statement string) error {
+	psql, err := install.Psql()
 	if err != nil {
 		return err
 	}
-	_, err = conn.Exec(ctx, statement)
-	if closed := conn.Close(ctx); err == nil {
-		err = closed
-	}
-	return err
+	return say(ctx, psql, "--no-psqlrc", "--no-password", "--quiet", "--command="+statement, PostgresURL(addr, "postgres"))
 }
 
 // postgresHealthy succeeds once PostgreSQL answers a query.
-func postgresHealthy(ctx context.Context, addr string) error {
-	conn, err := pgx.Connect(ctx, PostgresURL(addr, "postgres"))
-	if err != nil {
-		return err
-	}
-	defer conn.Close(ctx)
-	return conn.Ping(ctx)
-}
+func postgresHealthy(ctx context.Context, addr string) error { return postgresDo(ctx, addr, "SELECT") }

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // slots is how many slots a Redis Cluster divides its keys into.
@@ -77,29 +75,26 @@ func (r *RedisCluster) join(ctx context.Context, i, primaries int) error {
 		return err
 	}
 	if i < primaries {
-		if err := s.redis(func(client *redis.Client) error {
-			// Without epochs of their own they would have to agree on them first.
-			err := client.Do(ctx, "cluster", "set-config-epoch", i+1).Err()
-			return errors.Join(err, client.ClusterAddSlotsRange(ctx, i*slots/primaries, (i+1)*slots/primaries-1).Err())
-		}); err != nil {
+		// Without epochs of their own they would have to agree on them first.
+		_, err := s.ask(ctx, "cluster", "set-config-epoch", strconv.Itoa(i+1))
+		first, last := i*slots/primaries, (i+1)*slots/primaries-1
+		_, added := s.ask(ctx, "cluster", "addslotsrange", strconv.Itoa(first), strconv.Itoa(last))
+		if err := errors.Join(err, added); err != nil {
 			return err
 		}
 	}
-	return r.Nodes[0].redis(func(client *redis.Client) error {
-		return client.Do(ctx, "cluster", "meet", host, port, s.more[0].number).Err()
-	})
+	_, err = r.Nodes[0].ask(ctx, "cluster", "meet", host, port, strconv.Itoa(s.more[0].number))
+	return err
 }
 
 // follow makes a node the replica of a primary, which it must know already.
 func follow(ctx context.Context, s, primary *Server) error {
-	var id string
-	if err := primary.redis(func(client *redis.Client) (err error) {
-		id, err = client.Do(ctx, "cluster", "myid").Text()
-		return err
-	}); err != nil {
+	id, err := primary.askText(ctx, "cluster", "myid")
+	if err != nil {
 		return err
 	}
-	return s.redis(func(client *redis.Client) error { return client.ClusterReplicate(ctx, id).Err() })
+	_, err = s.ask(ctx, "cluster", "replicate", id)
+	return err
 }
 
 // AwaitReady waits until every node that runs serves, knows all the others and
@@ -108,8 +103,8 @@ func follow(ctx context.Context, s, primary *Server) error {
 func (r *RedisCluster) AwaitReady() {
 	r.t.Helper()
 	want := fmt.Sprintf("cluster_known_nodes:%d\r\n", len(r.Nodes))
-	onRunning(r.Nodes, "a Redis Cluster that is ready", func(ctx context.Context, client *redis.Client) error {
-		info, err := client.ClusterInfo(ctx).Result()
+	onRunning(r.Nodes, "a Redis Cluster that is ready", func(ctx context.Context, s *Server) error {
+		info, err := s.askText(ctx, "cluster", "info")
 		if err == nil && (!strings.Contains(info, "cluster_state:ok") || !strings.Contains(info, want)) {
 			err = errors.New(info)
 		}
@@ -166,14 +161,13 @@ func (r *RedisCluster) part(key string) (owner *Server, replicas []*Server) {
 		if len(running) == 0 {
 			return errors.New("no node runs")
 		}
-		return running[0].redis(func(client *redis.Client) error {
-			slot, err := client.ClusterKeySlot(ctx, key).Result()
-			if err != nil {
-				return err
-			}
-			owner, replicas, _, err = r.owner(ctx, slot)
+		reply, err := running[0].ask(ctx, "cluster", "keyslot", key)
+		if err != nil {
 			return err
-		})
+		}
+		slot, _ := reply.(int64)
+		owner, replicas, _, err = r.owner(ctx, slot)
+		return err
 	})
 	return owner, replicas
 }
@@ -182,23 +176,22 @@ func (r *RedisCluster) part(key string) (owner *Server, replicas []*Server) {
 func (r *RedisCluster) owner(ctx context.Context, slot int64) (owner *Server, replicas []*Server, end int64, err error) {
 	named := make(map[string]bool)
 	for _, s := range r.running() {
-		if err := s.redis(func(client *redis.Client) error {
-			shards, err := client.ClusterShards(ctx).Result()
-			nodes, last := shardOf(shards, slot)
-			owner, replicas, end = nil, nil, last
-			for _, n := range nodes {
-				addr := net.JoinHostPort(n.IP, strconv.FormatInt(n.Port, 10))
-				node := r.runningAt(addr)
-				switch {
-				case n.Role == "master":
-					named[addr], owner = true, node
-				case node != nil:
-					replicas = append(replicas, node)
-				}
-			}
-			return err
-		}); err != nil {
+		shards, err := s.ask(ctx, "cluster", "shards")
+		if err != nil {
 			return nil, nil, 0, err
+		}
+		nodes, last := shardOf(shards, slot)
+		owner, replicas, end = nil, nil, last
+		for _, n := range nodes {
+			about := fields(n)
+			addr := net.JoinHostPort(fmt.Sprint(about["ip"]), fmt.Sprint(about["port"]))
+			node := r.runningAt(addr)
+			switch {
+			case about["role"] == "master":
+				named[addr], owner = true, node
+			case node != nil:
+				replicas = append(replicas, node)
+			}
 		}
 	}
 	if owner == nil || len(named) != 1 {
@@ -207,12 +200,17 @@ func (r *RedisCluster) owner(ctx context.Context, slot int64) (owner *Server, re
 	return owner, replicas, end, nil
 }
 
-// shardOf returns the nodes that have a slot, and all up to end.
-func shardOf(shards []redis.ClusterShard, slot int64) (nodes []redis.Node, end int64) {
-	for _, shard := range shards {
-		for _, part := range shard.Slots {
-			if part.Start <= slot && slot <= part.End {
-				return shard.Nodes, part.End
+// shardOf returns the nodes that have a slot, and all up to end, as a reply to
+// CLUSTER SHARDS tells them.
+func shardOf(shards any, slot int64) (nodes []any, end int64) {
+	for _, shard := range list(shards) {
+		about := fields(shard)
+		parts := list(about["slots"])
+		for i := 0; i+1 < len(parts); i += 2 {
+			first, _ := parts[i].(int64)
+			last, _ := parts[i+1].(int64)
+			if first <= slot && slot <= last {
+				return list(about["nodes"]), last
 			}
 		}
 	}

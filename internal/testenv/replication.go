@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // replicator is the user, and the password, as which a replica logs in at its
@@ -29,14 +27,15 @@ func newReplicating(args ...string) (*Server, error) {
 // of its primary: it is thrown out and cannot log in again. It returns when the
 // links are down.
 func cutReplication(nodes []*Server) {
-	onRunning(nodes, "cut the replication", func(ctx context.Context, client *redis.Client) error {
-		if err := client.Do(ctx, "acl", "setuser", replicator, "off").Err(); err != nil {
+	onRunning(nodes, "cut the replication", func(ctx context.Context, s *Server) error {
+		if _, err := s.ask(ctx, "acl", "setuser", replicator, "off"); err != nil {
 			return err
 		}
-		return client.Do(ctx, "client", "kill", "user", replicator).Err()
+		_, err := s.ask(ctx, "client", "kill", "user", replicator)
+		return err
 	})
-	onRunning(nodes, "the end of the replication", func(ctx context.Context, client *redis.Client) error {
-		info, err := replication(ctx, client)
+	onRunning(nodes, "the end of the replication", func(ctx context.Context, s *Server) error {
+		info, err := s.replication(ctx)
 		if err == nil && info["role"] == "slave" && info["master_link_status"] != "down" {
 			err = errors.New("the replica's link is " + info["master_link_status"])
 		}
@@ -46,53 +45,47 @@ func cutReplication(nodes []*Server) {
 
 // healReplication lets replicas log in again.
 func healReplication(nodes []*Server) {
-	onRunning(nodes, "heal the replication", func(ctx context.Context, client *redis.Client) error {
-		return client.Do(ctx, "acl", "setuser", replicator, "on").Err()
+	onRunning(nodes, "heal the replication", func(ctx context.Context, s *Server) error {
+		_, err := s.ask(ctx, "acl", "setuser", replicator, "on")
+		return err
 	})
 }
 
 // onRunning waits until do succeeds on each of the nodes that run.
-func onRunning(nodes []*Server, what string, do func(context.Context, *redis.Client) error) {
+func onRunning(nodes []*Server, what string, do func(context.Context, *Server) error) {
 	for _, s := range nodes {
 		if s.running() {
-			await(s.t, what, func(ctx context.Context) error {
-				return s.redis(func(client *redis.Client) error { return do(ctx, client) })
-			})
+			await(s.t, what, func(ctx context.Context) error { return do(ctx, s) })
 		}
 	}
 }
 
 // inStep succeeds once the replica has all that the primary has written.
 func inStep(ctx context.Context, primary, replica *Server) error {
-	var want, has int
-	if err := primary.redis(func(client *redis.Client) error {
-		info, err := replication(ctx, client)
-		if err != nil {
-			return err
-		}
-		want, err = strconv.Atoi(info["master_repl_offset"])
-		return err
-	}); err != nil {
+	info, err := primary.replication(ctx)
+	if err != nil {
 		return err
 	}
-	return replica.redis(func(client *redis.Client) error {
-		info, err := replication(ctx, client)
-		if err != nil {
-			return err
-		}
-		if info["role"] != "slave" || info["master_link_status"] != "up" {
-			return fmt.Errorf("the replica is a %s, its link %s", info["role"], info["master_link_status"])
-		}
-		if has, err = strconv.Atoi(info["slave_repl_offset"]); err == nil && has < want {
-			err = fmt.Errorf("the replica has %d of %d bytes", has, want)
-		}
+	want, err := strconv.Atoi(info["master_repl_offset"])
+	if err != nil {
 		return err
-	})
+	}
+	if info, err = replica.replication(ctx); err != nil {
+		return err
+	}
+	if info["role"] != "slave" || info["master_link_status"] != "up" {
+		return fmt.Errorf("the replica is a %s, its link %s", info["role"], info["master_link_status"])
+	}
+	has, err := strconv.Atoi(info["slave_repl_offset"])
+	if err == nil && has < want {
+		err = fmt.Errorf("the replica has %d of %d bytes", has, want)
+	}
+	return err
 }
 
 // replication reads what a node says about it.
-func replication(ctx context.Context, client *redis.Client) (map[string]string, error) {
-	text, err := client.Info(ctx, "replication").Result()
+func (s *Server) replication(ctx context.Context) (map[string]string, error) {
+	text, err := s.askText(ctx, "info", "replication")
 	if err != nil {
 		return nil, err
 	}
@@ -102,11 +95,4 @@ func replication(ctx context.Context, client *redis.Client) (map[string]string, 
 		info[name] = value
 	}
 	return info, nil
-}
-
-// redis calls do with a client of the server that asks once.
-func (s *Server) redis(do func(*redis.Client) error) error {
-	client := redis.NewClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
-	defer client.Close()
-	return do(client)
 }

@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // RedisPrimaryName is what sentinels call the primary that they watch.
@@ -56,7 +54,7 @@ func StartRedisSentinel(t testing.TB, sentinels int, args ...string) *RedisSenti
 	}
 	startAll(t, r.Sentinels)
 	for _, s := range r.Sentinels {
-		s.must(s.sentinel(hasten))
+		s.must(s.hasten())
 	}
 	r.AwaitInStep()
 	return r
@@ -122,11 +120,11 @@ func newSentinel(primary *Server, quorum int) (*Server, error) {
 
 // hasten makes a sentinel look at its nodes, and speak of itself, more often, as
 // long as it runs.
-func hasten(client *redis.SentinelClient) error {
+func (s *Server) hasten() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	cmd := redis.NewStatusCmd(ctx, "sentinel", "debug", "info-period", "1000", "publish-period", "500")
-	return client.Process(ctx, cmd)
+	_, err := s.ask(ctx, "sentinel", "debug", "info-period", "1000", "publish-period", "500")
+	return err
 }
 
 // SentinelAddrs returns the sentinels' addresses, each as host:port.
@@ -154,25 +152,23 @@ func (r *RedisSentinel) primary(ctx context.Context) (*Server, error) {
 		if !s.running() {
 			continue
 		}
-		last = errors.Join(last, s.sentinel(func(client *redis.SentinelClient) error {
-			addr, err := client.GetMasterAddrByName(ctx, RedisPrimaryName).Result()
-			if err == nil {
-				votes[net.JoinHostPort(addr[0], addr[1])]++
-			}
-			return err
-		}))
+		reply, err := s.ask(ctx, "sentinel", "get-master-addr-by-name", RedisPrimaryName)
+		if addr := list(reply); len(addr) == 2 {
+			votes[net.JoinHostPort(fmt.Sprint(addr[0]), fmt.Sprint(addr[1]))]++
+		} else if err == nil {
+			err = fmt.Errorf("a sentinel knows no primary %s", RedisPrimaryName)
+		}
+		last = errors.Join(last, err)
 	}
 	for _, s := range r.Nodes {
 		if !s.running() || 2*votes[s.Addr()] <= len(r.Sentinels) {
 			continue
 		}
-		return s, s.redis(func(client *redis.Client) error {
-			info, err := replication(ctx, client)
-			if err == nil && info["role"] != "master" {
-				err = fmt.Errorf("%s is still a %s", s.Addr(), info["role"])
-			}
-			return err
-		})
+		info, err := s.replication(ctx)
+		if err == nil && info["role"] != "master" {
+			err = fmt.Errorf("%s is still a %s", s.Addr(), info["role"])
+		}
+		return s, err
 	}
 	return nil, fmt.Errorf("the sentinels name %v (last error: %w)", votes, last)
 }
@@ -208,9 +204,7 @@ func (r *RedisSentinel) AwaitInStep() {
 			if !s.running() {
 				continue
 			}
-			if err := s.sentinel(func(client *redis.SentinelClient) error {
-				return r.knows(ctx, client, primary, replica)
-			}); err != nil {
+			if err := r.known(ctx, s, primary, replica); err != nil {
 				return err
 			}
 		}
@@ -218,28 +212,29 @@ func (r *RedisSentinel) AwaitInStep() {
 	})
 }
 
-// knows succeeds if a sentinel has seen all the others well.
-func (r *RedisSentinel) knows(ctx context.Context, client *redis.SentinelClient, primary, replica *Server) error {
-	main, err := client.Master(ctx, RedisPrimaryName).Result()
+// known succeeds if a sentinel has seen all the others well.
+func (r *RedisSentinel) known(ctx context.Context, sentinel, primary, replica *Server) error {
+	reply, err := sentinel.ask(ctx, "sentinel", "master", RedisPrimaryName)
 	if err != nil {
 		return err
 	}
-	if main["flags"] != "master" || net.JoinHostPort(main["ip"], main["port"]) != primary.Addr() {
+	main := fields(reply)
+	if main["flags"] != "master" || net.JoinHostPort(fmt.Sprint(main["ip"]), fmt.Sprint(main["port"])) != primary.Addr() {
 		return fmt.Errorf("a sentinel has the primary %s:%s: %s", main["ip"], main["port"], main["flags"])
 	}
 	if main["num-other-sentinels"] != strconv.Itoa(len(r.Sentinels)-1) {
 		return fmt.Errorf("a sentinel knows %s others", main["num-other-sentinels"])
 	}
-	list, err := client.Replicas(ctx, RedisPrimaryName).Result()
-	if err != nil {
+	if reply, err = sentinel.ask(ctx, "sentinel", "replicas", RedisPrimaryName); err != nil {
 		return err
 	}
-	for _, s := range list {
-		if s["name"] == replica.Addr() && s["flags"] == "slave" && s["master-link-status"] == "ok" {
+	for _, one := range list(reply) {
+		about := fields(one)
+		if about["name"] == replica.Addr() && about["flags"] == "slave" && about["master-link-status"] == "ok" {
 			return nil
 		}
 	}
-	return fmt.Errorf("a sentinel has the replicas %v", list)
+	return fmt.Errorf("a sentinel has the replicas %v", reply)
 }
 
 // CutReplication keeps everything that is written from now on from the replica,
@@ -255,11 +250,4 @@ func (r *RedisSentinel) CutReplication() {
 func (r *RedisSentinel) HealReplication() {
 	r.t.Helper()
 	healReplication(r.Nodes)
-}
-
-// sentinel calls do with a client of the sentinel that asks once.
-func (s *Server) sentinel(do func(*redis.SentinelClient) error) error {
-	client := redis.NewSentinelClient(&redis.Options{Addr: s.Addr(), MaxRetries: -1, ContextTimeoutEnabled: true})
-	defer client.Close()
-	return do(client)
 }

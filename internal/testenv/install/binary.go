@@ -17,8 +17,6 @@ import (
 	"runtime"
 	"strings"
 	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // A Binary is a server, or a program that comes with one, that is built from
@@ -58,11 +56,11 @@ func (b Binary) Path(ctx context.Context, log io.Writer) (string, error) {
 		return path, nil
 	}
 
-	lock := flock.New(path + ".lock")
-	if _, err := lock.TryLockContext(ctx, 200*time.Millisecond); err != nil {
+	unlock, err := lock(ctx, path+".lock")
+	if err != nil {
 		return "", fmt.Errorf("install: wait for another build of %s: %w", b.name, err)
 	}
-	defer lock.Close()
+	defer unlock()
 	if isExecutable(path) {
 		return path, nil
 	}

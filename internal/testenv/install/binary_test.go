@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 )
 
@@ -93,9 +92,9 @@ func TestWaitForAnotherBuildEndsWithTheContext(t *testing.T) {
 	path, err := fake.Path(t.Context(), &lockedBuilder{})
 	require.NoError(t, err)
 	require.NoError(t, os.Remove(path))
-	other := flock.New(path + ".lock")
-	require.NoError(t, other.Lock())
-	defer other.Close()
+	unlock, err := lock(t.Context(), path+".lock")
+	require.NoError(t, err)
+	defer unlock()
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()

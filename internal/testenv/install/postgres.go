@@ -15,6 +15,11 @@ var ErrNoPostgres = errors.New("postgres and initdb are neither in PATH nor wher
 	"(Debian, Ubuntu: apt-get install postgresql; Fedora: dnf install postgresql-server; macOS: brew install postgresql) " +
 	"or set ELECTION_TEST_POSTGRES=host:port to a server that runs")
 
+// ErrNoPsql means that this machine has no client of PostgreSQL. Its text says how
+// to come by one.
+var ErrNoPsql = errors.New("psql is neither in PATH nor beside postgres: install it " +
+	"(Debian, Ubuntu: apt-get install postgresql-client; Fedora: dnf install postgresql; macOS: brew install libpq)")
+
 // ErrNoPgBouncer means that this machine has no PgBouncer. Its text says how to
 // come by one.
 var ErrNoPgBouncer = errors.New("pgbouncer is not in PATH: install it " +
@@ -40,6 +45,17 @@ func Postgres() (string, error) {
 		}
 	}
 	return "", ErrNoPostgres
+}
+
+// Psql returns the path of psql, PostgreSQL's client, or ErrNoPsql. The packages of
+// the server bring it along.
+func Psql() (string, error) {
+	if server, err := Postgres(); err == nil {
+		if path := filepath.Join(filepath.Dir(server), "psql"); isExecutable(path) {
+			return path, nil
+		}
+	}
+	return lookFor(ErrNoPsql, "psql")
 }
 
 // packaged returns the files that match, those with the largest number in their

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
-
-	"github.com/gofrs/flock"
 )
 
 // Template returns a folder in the user's cache whose content fill has made,
@@ -22,11 +19,11 @@ func Template(ctx context.Context, name string, fill func(dir string) error) (st
 	if isFolder(path) {
 		return path, nil
 	}
-	lock := flock.New(path + ".lock")
-	if _, err := lock.TryLockContext(ctx, 100*time.Millisecond); err != nil {
+	unlock, err := lock(ctx, path+".lock")
+	if err != nil {
 		return "", fmt.Errorf("install: wait for somebody else to make %s: %w", name, err)
 	}
-	defer lock.Close()
+	defer unlock()
 	if isFolder(path) {
 		return path, nil
 	}
