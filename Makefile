@@ -95,7 +95,7 @@ test: ## all tests with the race detector, on real servers, which are fetched fi
 	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) -skip="^($$without)$$" $$($(GO) list ./... | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
 	echo "go test -count=1 -run='$(PLANTED)' . ./kv/kvtest" && $(GO) run ./test/tally -count=1 -timeout=15m -run='^($(PLANTED))$$' . ./kv/kvtest || failed=1; \
 	echo "go test -count=1 $(PURE)" && $(GO) run ./test/tally -count=1 -timeout=15m $(PURE) || failed=1; \
-	echo "go test -count=1 -run=SQLite ./backends/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./backends/sql || failed=1; \
+	echo "go test -count=1 -run=SQLite ./test/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./test/sql || failed=1; \
 	echo "go test -race -count=1 ./... (test/interop)" && \
 	(cd test/interop && GOWORK=off $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
 	[ -z "$$failed" ]
@@ -199,7 +199,7 @@ ON_CONTAINERS := ELECTION_TEST_ETCD=127.0.0.1:2379 ELECTION_TEST_CONSUL=127.0.0.
 .PHONY: test/compose
 test/compose: ## the adapters' tests on the containers' servers, and failovers of the clusters
 	@$(GO) run ./test/compose images && $(GO) run ./test/compose cluster
-	$(ON_CONTAINERS) $(GO) run ./test/tally -race -count=1 -timeout=15m ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/...
+	$(ON_CONTAINERS) $(GO) run ./test/tally -race -count=1 -timeout=15m ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./test/sql
 	@$(GO) run ./test/compose failovers
 
 .PHONY: test/compose/short

@@ -1,3 +1,4 @@
+// Package lock_test has package lock at work on real servers.
 package lock_test
 
 import (
@@ -19,6 +20,8 @@ import (
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/lock"
 )
+
+const name = "reports"
 
 // stores are servers, and how to reach them.
 var stores = map[string]struct {
@@ -58,6 +61,14 @@ func openEtcd(opts *etcdkv.Options) func(*testing.T, *testenv.Server) kv.Store {
 		t.Cleanup(func() { require.NoError(t, client.Close()) })
 		return etcdkv.New(client, opts)
 	}
+}
+
+// locked returns the lock, held.
+func locked(t *testing.T, m *lock.Mutex) *lock.Held {
+	t.Helper()
+	held, err := m.Lock(t.Context())
+	require.NoError(t, err)
+	return held
 }
 
 func TestLocksOfRealServersExcludeOneAnother(t *testing.T) {
