@@ -11,7 +11,12 @@ STORE   ?=
 IMAGE   ?= elect
 
 CACHE   := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/election-test
-MODULES := . tools bench test/interop test/deploy test/servers/etcd test/servers/consul
+
+# Beside those of go.work, which are looked at with "go vet work" and its like.
+MODULES := tools bench test/deploy test/servers/etcd test/servers/consul
+
+# The oldest release of Go that is promised, as each go.mod has it.
+FLOOR := $(shell awk '$$1 == "go" { print $$2 }' go.mod)
 
 # Explored move by move, where each goroutine has a world of its own: the race detector would find
 # nothing, and takes several times as long.
@@ -45,7 +50,7 @@ demo: ## elect a leader, kill it, check the promises (STORE=redis://… for anot
 	$(GO) run ./cmd/elect demo $(if $(STORE),--store $(STORE))
 
 .PHONY: check
-check: check/format check/vet check/lint check/modules check/docs check/deploy ## all that can be said without running a server
+check: check/format check/vet check/lint check/modules check/floor check/docs check/deploy ## all that can be said without running a server
 
 .PHONY: check/format
 check/format: ## gofmt
@@ -54,26 +59,34 @@ check/format: ## gofmt
 
 .PHONY: check/vet
 check/vet: ## go vet, for this system and macOS; what Windows can use is built for it
-	$(GO) vet ./...
-	cd test/interop && GOWORK=off $(GO) vet ./...
+	$(GO) vet work
 	cd test/deploy && GOWORK=off $(GO) vet ./...
 	cd bench && GOWORK=off $(GO) vet ./...
-	GOOS=darwin CGO_ENABLED=0 $(GO) vet ./...
+	GOOS=darwin CGO_ENABLED=0 $(GO) vet work
 	GOOS=windows CGO_ENABLED=0 $(GO) build $(PORTABLE)
 
 .PHONY: check/lint
 check/lint: ## golangci-lint, as tools/go.mod pins it (built once)
-	@lint=$$(CACHE='$(CACHE)' GO='$(GO)' tools/golangci-lint.sh) && echo "golangci-lint run ./..." && "$$lint" run ./... && \
-	for dir in test/interop test/deploy bench; do \
+	@lint=$$(CACHE='$(CACHE)' GO='$(GO)' tools/golangci-lint.sh) && dirs=$$($(GO) list -m -f '{{.Dir}}/...') && echo "golangci-lint run" $$dirs && "$$lint" run $$dirs && \
+	for dir in test/deploy bench; do \
 		echo "golangci-lint run ./... ($$dir)" && (cd $$dir && GOWORK=off "$$lint" run ./...) || exit 1; \
 	done
 
 .PHONY: check/modules
 check/modules: ## go.mod and go.sum of every module are tidy, and the modules what they were
+	@GO='$(GO)' tools/alone.sh mod tidy -diff
+	$(GO) mod verify
+	$(GO) test -count=1 ./test/modules
 	@for dir in $(MODULES); do \
 		echo "go mod tidy -diff && go mod verify ($$dir)"; \
 		(cd $$dir && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) mod verify) || exit 1; \
 	done
+
+.PHONY: check/floor
+check/floor: ## each module builds by itself, with the versions it asks for, on the oldest Go that is promised
+	@export GOTOOLCHAIN=go$(FLOOR); $(GO) version || { unset GOTOOLCHAIN; \
+	echo "Go $(FLOOR) cannot be had here, so this is tried with another one:"; $(GO) version; }; \
+	GO='$(GO)' tools/alone.sh vet ./...
 
 .PHONY: check/docs
 check/docs: ## documents keep to their form, links lead somewhere
@@ -91,19 +104,19 @@ test: ## all tests with the race detector, on real servers, which are fetched fi
 	without='$(PLANTED)'; \
 	if ! git -c safe.directory='*' cat-file -e 'd65a82f^{commit}' 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
 	echo "this checkout does not have its history, so $(ROLLOUT) is not run (git fetch --unshallow)"; fi; \
-	echo "go test -race -count=1 ./... (but $(PURE) and '$$without')" && \
-	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) -skip="^($$without)$$" $$($(GO) list ./... | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
+	echo "go test -race -count=1 work (but test/interop, $(PURE) and '$$without')" && \
+	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) -skip="^($$without)$$" $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
 	echo "go test -count=1 -run='$(PLANTED)' . ./kv/kvtest" && $(GO) run ./test/tally -count=1 -timeout=15m -run='^($(PLANTED))$$' . ./kv/kvtest || failed=1; \
 	echo "go test -count=1 $(PURE)" && $(GO) run ./test/tally -count=1 -timeout=15m $(PURE) || failed=1; \
 	echo "go test -count=1 -run=SQLite ./test/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./test/sql || failed=1; \
 	echo "go test -race -count=1 ./... (test/interop)" && \
-	(cd test/interop && GOWORK=off $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
+	(cd test/interop && $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
 	[ -z "$$failed" ]
 
 .PHONY: test/interop
 test/interop: ## fleets of old locks and candidates, on real servers (STRETCH=15s SEED=1)
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	cd test/interop && GOWORK=off $(GO) test -v -count=1 -timeout=0 . -interop.stretch=$(or $(STRETCH),15s) -interop.seed=$(or $(SEED),0)
+	cd test/interop && $(GO) test -v -count=1 -timeout=0 . -interop.stretch=$(or $(STRETCH),15s) -interop.seed=$(or $(SEED),0)
 
 .PHONY: test/rollout
 test/rollout: ## candidates of an older commit and of this one in one election, on real servers (OLD=d65a82f STORE=etcd)

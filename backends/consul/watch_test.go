@@ -17,9 +17,9 @@ import (
 
 	"github.com/hashicorp/consul/api"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/leak"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -224,7 +224,7 @@ func TestWatchesLeaveNothingBehind(t *testing.T) {
 	client, requests := dialCounted(t, testenv.Consul(t), nil)
 	s := consulkv.New(client, options)
 	name := newName()
-	before := goleak.IgnoreCurrent()
+	before := leak.Before()
 	for i := range 20 {
 		for range s.Watch(t.Context(), name) {
 			break
@@ -237,5 +237,5 @@ func TestWatchesLeaveNothingBehind(t *testing.T) {
 		require.ErrorIs(t, last, context.DeadlineExceeded)
 	}
 	requests.next.(*http.Transport).CloseIdleConnections()
-	goleak.VerifyNone(t, before)
+	before.Check(t)
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	filekv "github.com/electkv/election/backends/file"
+	"github.com/electkv/election/internal/leak"
 	"github.com/electkv/election/kv"
 )
 
@@ -132,7 +132,7 @@ func descriptors(t testing.TB, dir string) (open, inotify int) {
 }
 
 func TestWatchesShareOneInstanceAndEverythingComesBack(t *testing.T) {
-	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	defer leak.Before().Check(t)
 	const names, each = 20, 5
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -14,9 +14,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/internal/leak"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -366,7 +366,7 @@ func TestManyWatchesShareFewConnectionsAndLeaveNothingBehind(t *testing.T) {
 	store := rediskv.New(client, nil)
 	require.NoError(t, client.Ping(b.ctx).Err())
 	require.NoError(t, b.other.Ping(b.ctx).Err())
-	before := goleak.IgnoreCurrent()
+	before := leak.Before()
 
 	for range 3 {
 		names, seen, stops := make([]string, watches), make([]<-chan sighting, watches), make([]func(), watches)
@@ -395,5 +395,5 @@ func TestManyWatchesShareFewConnectionsAndLeaveNothingBehind(t *testing.T) {
 		}
 		b.subscribed(0)
 	}
-	goleak.VerifyNone(t, before)
+	before.Check(t)
 }

@@ -1,6 +1,6 @@
 module github.com/electkv/election/test/deploy
 
-go 1.26.7
+go 1.26.0
 
 require (
 	github.com/stretchr/testify v1.12.1

@@ -98,7 +98,11 @@ func build(dir, commit string, flags []string) error {
 	if err := nameSuccession(filepath.Join(source, "test", "faults")); err != nil {
 		return err
 	}
-	if _, err := run(source, "go", append(flags, "./test/faults")...); err != nil {
+	work := filepath.Join(source, "go.work") // an older commit is one module
+	if _, err := os.Stat(work); err != nil {
+		work = "off"
+	}
+	if _, err := run(source, "env", append([]string{"GOWORK=" + work, "go"}, append(flags, "./test/faults")...)...); err != nil {
 		return err
 	}
 	if err := os.Rename(filepath.Join(source, "candidate"), filepath.Join(dir, "candidate")); err != nil {
@@ -133,7 +137,6 @@ func inHistory(args ...string) (string, error) {
 func run(dir, name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off")
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", cmd, err, said)

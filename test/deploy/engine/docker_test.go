@@ -103,7 +103,7 @@ func program(t testing.TB, pkg, path string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", path, pkg)
 	cmd.Dir = root(t)
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=off")
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOWORK=")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,6 +78,9 @@ func main() {
 
 const modulePath = "github.com/electkv/election/test/interop"
 
+// ours are the modules of this repository that a module requires.
+var ours = regexp.MustCompile(`(?m)^\tgithub\.com/electkv/election(\S*) v`)
+
 // newModule returns the folder of a module like this one. It is elsewhere, so that
 // a test that is killed leaves nothing in the work tree.
 func newModule(t *testing.T) string {
@@ -85,7 +89,10 @@ func newModule(t *testing.T) string {
 	for _, name := range []string{"go.mod", "go.sum"} {
 		text, err := os.ReadFile(filepath.Join("..", name))
 		require.NoError(t, err)
-		write(t, filepath.Join(dir, name), strings.ReplaceAll(string(text), "=> ../..", "=> "+root(t)))
+		for _, required := range ours.FindAllSubmatch(text, -1) {
+			text = fmt.Appendf(text, "\nreplace github.com/electkv/election%s => %s%[1]s\n", required[1], root(t))
+		}
+		write(t, filepath.Join(dir, name), string(text))
 	}
 	return dir
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/electkv/election/backends/paxos/internal/lease"
 	"github.com/electkv/election/backends/paxos/internal/wire"
+	"github.com/electkv/election/internal/leak"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -225,4 +225,4 @@ func TestCloseWaitsForWhatIsDelivered(t *testing.T) {
 	<-closed
 }
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { leak.Main(m) }
