@@ -193,6 +193,14 @@ image: ## build the command's container image (IMAGE=elect)
 	echo 'nonroot:x:65532:' >dist/image/group
 	docker build --tag $(IMAGE) --file deploy/Dockerfile dist/image
 
+.PHONY: release
+release: ## commit and tag a release of all modules, here (VERSION=v1.2.3); nothing is pushed
+	@GO='$(GO)' tools/release.sh $(VERSION)
+
+.PHONY: release/trial
+release/trial: ## make a release in a clone, and install it from there
+	@GO='$(GO)' tools/release-trial.sh
+
 # Compose is version 2 or 1, whichever there is (or COMPOSE='docker compose').
 .PHONY: up
 up: ## start etcd, Consul, Redis, PostgreSQL and MariaDB in containers
