@@ -206,8 +206,7 @@ func (s *sharing) begin(ttl time.Duration, now boottime.Instant) bool {
 		if l.takes(ttl, "", now) {
 			return false
 		}
-		// Whatever is on its way to Consul, a renewal or a lock, it ended long ago.
-		if now.Since(l.acked) >= 4*lives*l.ttl {
+		if l.endedLongAgo(now) {
 			delete(s.sessions, id)
 		}
 	}
@@ -215,6 +214,22 @@ func (s *sharing) begin(ttl time.Duration, now boottime.Instant) bool {
 		s.sessions, s.granting = make(map[string]*sharedSession), make(map[time.Duration]chan struct{})
 	}
 	s.granting[ttl] = make(chan struct{})
+	return true
+}
+
+// endedLongAgo reports whether a session has ended, whatever is on its way to Consul, a renewal or a
+// lock. Until then its list is needed, and so is the knowledge that it was not renewed in time: a
+// record of it may be kept for work that goes on after its term.
+func (l *sharedSession) endedLongAgo(now boottime.Instant) bool {
+	const long = 4 * lives
+	if now.Since(l.acked) < long*l.ttl {
+		return false
+	}
+	for _, b := range l.backs {
+		if now.Mono.Sub(b.asked) < long*l.ttl {
+			return false
+		}
+	}
 	return true
 }
 

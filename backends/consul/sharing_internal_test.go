@@ -107,3 +107,23 @@ func TestWhatNobodyAsksForFadesAndIsNotRefreshedAfterwards(t *testing.T) {
 	require.Equal(t, map[string][]string{"one": {"a"}}, s.silents(end.Add(unitTTL/4), 10))
 	require.Len(t, s.silents(end.Add(100*unitTTL), 1)["one"], 1)
 }
+
+// While one of its records is kept, its list is needed too: it is renewed.
+func TestASessionIsForgottenOnceNothingOfItIsOnItsWay(t *testing.T) {
+	begin := boottime.Read()
+	s := sharingOf(t, begin)
+	for _, key := range []string{"a", "b"} {
+		s.enter(unitTTL, key, "s", begin)
+	}
+	long := 4 * lives * unitTTL
+	require.Equal(t, late, s.asks("one", "a", "s", later(begin, unitTTL)))
+	forget := func(at boottime.Instant) bool {
+		require.True(t, s.begin(unitTTL, at))
+		s.granted(unitTTL, "", at)
+		return !s.shared("one")
+	}
+	require.False(t, forget(later(begin, long)))
+	require.Equal(t, late, s.asks("one", "a", "s", later(begin, 2*long)))
+	require.False(t, forget(later(begin, 3*long-1)))
+	require.True(t, forget(later(begin, 3*long)))
+}

@@ -264,6 +264,30 @@ func TestARenewalOfASessionThatWasNotRenewedInTimeProvesNothing(t *testing.T) {
 	require.Eventually(t, func() bool { return vacant(t, s, records[0].Name) }, time.Minute, 100*time.Millisecond)
 }
 
+// Others are created meanwhile, with another session. Work that goes on after its term keeps its
+// record for as long as it takes.
+func TestASessionThatWasNotRenewedInTimeIsLostForAsLongAsARecordIsKept(t *testing.T) {
+	t.Parallel()
+	const ttl = time.Second
+	s, _, requests := openAs(t, options)
+	kept := crowdOf(t, s, 2, ttl)[:1]
+	time.Sleep(ttl)
+	for over := after(10 * ttl); !over(); time.Sleep(ttl / 4) {
+		for _, v := range kvtest.RefreshAll(t, t.Context(), s, kept) {
+			require.Error(t, v.Err)
+		}
+		other := crowdOf(t, s, 1, ttl)[0]
+		require.NotEqual(t, kept[0].Record.Lease, other.Record.Lease)
+		require.NoError(t, s.Delete(t.Context(), other.Name, other.Record))
+	}
+	requests.take()
+	_, err := s.Refresh(t.Context(), kept[0].Name, kept[0].Record)
+	unknown(t, err)
+	require.NotZero(t, requests.take()["session/renew/"])
+	require.False(t, vacant(t, s, kept[0].Name))
+	require.NoError(t, s.Delete(t.Context(), kept[0].Name, kept[0].Record))
+}
+
 func TestASharedSessionThatAnOperatorEndsIsReplaced(t *testing.T) {
 	s, client, _ := openAs(t, options)
 	records := crowdOf(t, s, 3, time.Minute)
