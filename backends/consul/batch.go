@@ -16,14 +16,6 @@ import (
 )
 
 const (
-	// longestTxn is how many bytes of operations a batch puts into one Txn, at most. Servers
-	// take 512 KiB by default.
-	longestTxn = 384 << 10
-
-	// opSize is what an operation is taken to need beside its key, and escaped what a byte of
-	// that may need.
-	opSize, escaped = 256, 6
-
 	// txnsAtOnce and renewalsAtOnce bound what a batch has under way.
 	txnsAtOnce, renewalsAtOnce = 4, 16
 )
@@ -83,7 +75,11 @@ func (s *Store) RefreshAll(ctx context.Context, records []kv.Held, tell func(i i
 		}
 	}
 	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(a.Lease, b.Lease) })
-	for _, share := range b.sharesOf(claims) {
+	each := 1
+	if b.opts.Plain {
+		each = 2 // it has a companion
+	}
+	for share := range txnsOf(claims, each, func(c claim) string { return c.key }) {
 		b.all.Go(func() { b.refresh(ctx, share) })
 	}
 	b.all.Go(func() { b.singles(ctx, rest) })
@@ -106,27 +102,6 @@ func (b *batch) claim(ctx context.Context, i int) (claim, bool) {
 		has.companion = has.key // one Txn has written both
 	}
 	return claim{Record: rec, i: i, key: key, has: has}, true
-}
-
-// sharesOf divides claims up into those that one Txn has room for.
-func (b *batch) sharesOf(claims []claim) (shares [][]claim) {
-	each := 1
-	if b.opts.Plain {
-		each = 2 // it has a companion
-	}
-	begin, bytes := 0, 0
-	for i, c := range claims {
-		size := each * (opSize + escaped*len(c.key))
-		if (i-begin+1)*each > txnOps || i > begin && bytes+size > longestTxn {
-			shares = append(shares, claims[begin:i])
-			begin, bytes = i, 0
-		}
-		bytes += size
-	}
-	if begin < len(claims) {
-		shares = append(shares, claims[begin:])
-	}
-	return shares
 }
 
 // refresh refreshes a share of the batch. Renewals come after a consistent read: should the

@@ -19,6 +19,7 @@ type check struct {
 
 	watches int            // that wait for it; guarded by the connections
 	ops     []*api.KVTxnOp // likewise, until it is sent
+	bytes   int            // of ops, at most
 	same    []bool         // for each of ops, once done: the condition holds
 	found   api.KVPairs    // likewise: what was read, or none of it
 }
@@ -78,8 +79,12 @@ func (c *connections) readTogether(ctx context.Context, client *api.Client, keys
 
 // joinCheck adds operations to the next check and waits for it. It returns where they are.
 func (c *connections) joinCheck(ctx context.Context, client *api.Client, kind lookKind, ops []*api.KVTxnOp) (k *check, from int, _ error) {
+	bytes := 0
+	for _, op := range ops {
+		bytes += sizeOf(op.Key)
+	}
 	c.mu.Lock()
-	if k = c.open[kind]; k == nil || len(k.ops)+len(ops) > kind.most() {
+	if k = c.open[kind]; k == nil || len(k.ops)+len(ops) > kind.most() || k.bytes+bytes > longestTxn {
 		k = &check{kind: kind, done: make(chan struct{})}
 		k.ctx, k.cancel = context.WithCancel(context.Background())
 		c.open[kind] = k
@@ -88,6 +93,7 @@ func (c *connections) joinCheck(ctx context.Context, client *api.Client, kind lo
 	k.watches++
 	from = len(k.ops)
 	k.ops = append(k.ops, ops...)
+	k.bytes += bytes
 	c.mu.Unlock()
 	select {
 	case <-k.done:

@@ -3,6 +3,7 @@ package consulkv
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -98,6 +99,33 @@ func TestManyKeysAreLookedAtInOneTransaction(t *testing.T) {
 	conns, client := c.begin(t)
 	require.Equal(t, []string{"a", "b", "c"}, looks(t, conns, client, "a", "b", "c"))
 	require.Len(t, c.txns, 1)
+}
+
+// A server takes so many bytes.
+func TestLongKeysAreLookedAtInSeveralTransactions(t *testing.T) {
+	c := &clerk{}
+	conns, client := c.begin(t)
+	leave, err := conns.turn.Enter(t.Context())
+	require.NoError(t, err)
+	const n = 40
+	var all sync.WaitGroup
+	for i := range n {
+		key := fmt.Sprintf("%0*d", longestKey, i)
+		all.Go(func() {
+			same, err := conns.unchanged(t.Context(), client, []*api.KVTxnOp{at(key, 7)})
+			assert.NoError(t, err)
+			assert.True(t, same)
+		})
+	}
+	time.Sleep(100 * time.Millisecond) // most have come
+	leave()
+	all.Wait()
+	looked := 0
+	for _, keys := range c.txns {
+		require.LessOrEqual(t, len(keys), longestTxn/(escaped*longestKey))
+		looked += len(keys)
+	}
+	require.Equal(t, n, looked)
 }
 
 func TestAKeyThatHasChangedOrIsDeniedHidesNoOther(t *testing.T) {

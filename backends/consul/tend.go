@@ -21,21 +21,28 @@ func (s *Store) tend(ctx context.Context, within time.Duration) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	for session, keys := range s.sharing.silents(time.Now(), txnOps) {
-		locked, err := s.lockedBy(ctx, session, keys)
-		if err != nil {
-			locked = nil
-			s.sharing.soon(session, time.Now(), keys...)
-		}
-		for _, key := range locked {
-			if s.sharing.fades(session, key, time.Now()) && s.letGo(ctx, session, key) != nil {
-				s.sharing.soon(session, time.Now(), key)
-			}
+	for session, silent := range s.sharing.silents(time.Now(), txnOps) {
+		for keys := range txnsOf(silent, 1, func(key string) string { return key }) {
+			s.tendTo(ctx, session, keys)
 		}
 	}
 }
 
-// lockedBy returns those of the keys that the session may have locked.
+// tendTo looks at some keys of a session.
+func (s *Store) tendTo(ctx context.Context, session string, keys []string) {
+	locked, err := s.lockedBy(ctx, session, keys)
+	if err != nil {
+		locked = nil
+		s.sharing.soon(session, time.Now(), keys...)
+	}
+	for _, key := range locked {
+		if s.sharing.fades(session, key, time.Now()) && s.letGo(ctx, session, key) != nil {
+			s.sharing.soon(session, time.Now(), key)
+		}
+	}
+}
+
+// lockedBy returns those of the keys that the session may have locked. They fit into one Txn.
 func (s *Store) lockedBy(ctx context.Context, session string, keys []string) ([]string, error) {
 	checks := make([]*api.KVTxnOp, len(keys))
 	for i, key := range keys {

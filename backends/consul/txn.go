@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,14 @@ const (
 	// txnOps is how many operations a server takes in a Txn.
 	txnOps = 128
 
+	// longestTxn is how many bytes of operations without values are put into one Txn, at most.
+	// Servers take 512 KiB by default.
+	longestTxn = 384 << 10
+
+	// opSize is what an operation is taken to need beside its key, and escaped what a byte of
+	// that may need.
+	opSize, escaped = 256, 6
+
 	// refusalsOfTxn is how often a Txn that looks at many keys is made without those that were
 	// refused, before they are looked at by themselves.
 	refusalsOfTxn = 3
@@ -23,6 +32,29 @@ const (
 	// keys.
 	long = 100 * time.Millisecond
 )
+
+// sizeOf returns how many bytes an operation needs at most that has a key and no value.
+func sizeOf(key string) int { return opSize + escaped*len(key) }
+
+// txnsOf divides up what needs so many operations each into what one Txn has room for.
+func txnsOf[T any](all []T, each int, key func(T) string) iter.Seq[[]T] {
+	return func(yield func([]T) bool) {
+		begin, bytes := 0, 0
+		for i, one := range all {
+			size := each * sizeOf(key(one))
+			if (i-begin+1)*each > txnOps || i > begin && bytes+size > longestTxn {
+				if !yield(all[begin:i]) {
+					return
+				}
+				begin, bytes = i, 0
+			}
+			bytes += size
+		}
+		if begin < len(all) {
+			yield(all[begin:])
+		}
+	}
+}
 
 // unchanged is the condition that the safe is still as it was read.
 func (s *Store) unchanged(key string, e entry) []*api.KVTxnOp {
