@@ -215,7 +215,7 @@ func (b *batch) keepAlive(ctx context.Context, some []claim) {
 	}
 	for _, c := range some {
 		if !b.sharing.keeps(session, c.key, c.Signature) {
-			b.fail(ctx, []claim{c}, errEnded)
+			b.fail(ctx, []claim{c}, b.sharing.whyEnded(session))
 			continue
 		}
 		c.TTL = r.ttl

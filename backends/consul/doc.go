@@ -121,7 +121,9 @@
 // one process", locks each key for one term only, and is never destroyed by this package. What is
 // left behind under it, by a create whose answer was lost or by an owner that has given up, the
 // Store looks for when it refreshes others, and lets go once nobody has asked to refresh it for two
-// TTLs, as Consul would have done. One such session that somebody destroys ends up to 500 terms.
+// TTLs, as Consul would have done. If the client has lost its rights to such a key, the session
+// takes no more records after a TTL. After 60 TTLs the other terms of the session end, and it
+// expires. One such session that somebody destroys ends up to 500 terms.
 //
 // A hand-over to an heir's session
 // makes it back two records. Since Consul does not tell what a session holds, the

@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/consul/api"
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/electkv/election/backends/consul"
 	"github.com/electkv/election/kv"
 )
 
@@ -44,4 +47,53 @@ func TestWhatWasLeftBehindAtManyLongKeysFades(t *testing.T) {
 			return len(left) == 0
 		})
 	})
+}
+
+// Without the rights, nobody can say what is at its key, or remove it.
+func TestASessionTakesNoMoreRecordsOnceWhatWasLeftBehindCannotBeRemoved(t *testing.T) {
+	addr := startGuarded(t)
+	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	eventually(t, func() error {
+		_, err := root.Agent().Self()
+		return err
+	})
+	for _, right := range []string{"read", "deny"} {
+		t.Run(right, func(t *testing.T) {
+			t.Parallel()
+			inTime(t, func(ttl time.Duration) bool {
+				rules := func(key, right string) string {
+					return `key_prefix "" { policy = "write" } session_prefix "" { policy = "write" } key "` + key + `" { policy = "` + right + `" }`
+				}
+				name := newName()
+				policy, _, err := root.ACL().PolicyCreate(&api.ACLPolicy{Name: newName(), Rules: rules(name, "write")}, nil)
+				require.NoError(t, err)
+				token, _, err := root.ACL().TokenCreate(&api.ACLToken{Policies: []*api.ACLLink{{ID: policy.ID}}}, nil)
+				require.NoError(t, err)
+				client, _ := dialCounted(t, addr, &api.Config{Token: token.SecretID})
+				s := consulkv.New(client, options)
+				left := signed("left", ttl)
+				left.Shared = true
+				left = create(t, s, name, left)
+				policy.Rules = rules(name, right)
+				_, _, err = root.ACL().PolicyUpdate(policy, nil)
+				require.NoError(t, err)
+
+				living := crowdOf(t, s, 2, ttl)
+				if living[0].Record.Lease != left.Lease {
+					return false // this was too slow to renew it
+				}
+				if !goesOn(t, s, living, after((lives+2)*ttl)) {
+					return false
+				}
+				other := crowdOf(t, s, 1, ttl)[0]
+				require.NotEqual(t, left.Lease, other.Record.Lease)
+				require.Equal(t, left.Lease, pair(t, root, name).Session, "those that live keep their terms")
+				for _, r := range living {
+					require.NoError(t, s.Delete(t.Context(), r.Name, r.Record))
+				}
+				trusted := consulkv.New(root, options)
+				return goesOn(t, s, []kv.Held{other}, func() bool { return vacant(t, trusted, name) })
+			})
+		})
+	}
 }

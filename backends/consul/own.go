@@ -41,7 +41,7 @@ func (s *Store) refresh(ctx context.Context, key string, rec kv.Record) (kv.Reco
 	// anew.
 	renewed, err := s.renewShared(ctx, found.session)
 	if err == nil && !s.sharing.keeps(found.session, key, rec.Signature) {
-		err = errEnded
+		err = s.sharing.whyEnded(found.session)
 	}
 	if err != nil {
 		return kv.Record{}, err

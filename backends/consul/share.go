@@ -84,7 +84,7 @@ func (s *Store) renewShared(ctx context.Context, session string) (renewal, error
 	case errors.Is(err, kv.ErrStale):
 		s.sharing.close(session)
 	case err == nil && !s.sharing.renewed(session, sent, boottime.Read()):
-		err = errEnded
+		err = s.sharing.whyEnded(session)
 	}
 	return renewed, err
 }

@@ -2,6 +2,7 @@ package consulkv
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,6 +16,10 @@ const (
 	// lives is how many TTLs Consul keeps a session that nobody renews, and this package a
 	// record of a shared session that nobody refreshes.
 	lives = 2
+
+	// mostStuck is for how many TTLs terms go on whose session also backs what was left behind
+	// and cannot be let go.
+	mostStuck = 60
 )
 
 // A sharing is what a store knows of the sessions that records share.
@@ -25,6 +30,10 @@ const (
 // copy of one that was answered. What is on the list and is no longer refreshed, the store
 // looks at. A record that is there although nobody has asked to refresh it for two TTLs it
 // lets go, as Consul would have done with a session of its own.
+//
+// What cannot be let go, for want of the rights to its key, is there for as long as the session is
+// renewed. After a TTL of that the session takes no more records. After mostStuck TTLs no renewal
+// counts any more, so that its other terms end, and it is left to expire when their work is over.
 //
 // A session locks a key for one record only: a guard knows a term by its session.
 type sharing struct {
@@ -40,7 +49,8 @@ type sharedSession struct {
 	backs map[string]*backing // by key
 	acked boottime.Instant    // when the last renewal was sent that Consul has acknowledged
 	full  bool                // it takes no more records, whatever their keys are
-	over  bool                // it was not renewed in time: no renewal of it counts any more
+	over  bool                // no renewal of it counts any more: it was not renewed in time, or why says
+	why   error               // what was left behind and cannot be let go
 
 	tended time.Time // when silents went through its list
 }
@@ -52,6 +62,8 @@ type backing struct {
 	asked     time.Time // when the last call began that was to create or refresh the record
 	look      time.Time // when to look whether it was left behind
 	fading    bool      // nobody has asked for too long: whatever is there is let go
+	gone      bool      // nothing was there when it was last seen
+	stuck     time.Time // since when nobody could see what is there, or let it go; zero if not
 }
 
 // A standing is what is known of a record's session.
@@ -60,7 +72,7 @@ type standing int
 const (
 	alone  standing = iota // it is not shared
 	backed                 // it is shared, and may be renewed
-	late                   // it is shared, and was not renewed in time
+	late                   // it is shared, and no renewal counts any more
 	ended                  // it is shared, and backs the record no longer
 )
 
@@ -78,6 +90,7 @@ func (s *sharing) asks(session, key, signature string, now boottime.Instant) sta
 	if stands == backed || stands == late {
 		b := l.backs[key]
 		b.asked, b.look, b.spent = now.Mono, now.Mono.Add(lives*l.ttl), true
+		b.gone, b.stuck = false, time.Time{}
 	}
 	return stands
 }
@@ -298,17 +311,39 @@ func (s *sharing) fades(session, key string, now time.Time) bool {
 	return b.fading
 }
 
-// soon has keys looked at again before long.
-func (s *sharing) soon(session string, now time.Time, keys ...string) {
+// looked takes in how it went to look at a key that nobody asks for, and to let go what was there.
+func (s *sharing) looked(session, key string, there bool, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.sessions[session]
-	if l == nil {
+	if l == nil || l.backs[key] == nil {
 		return
 	}
-	for _, key := range keys {
-		if b := l.backs[key]; b != nil {
-			b.look = now.Add(l.ttl / 4)
-		}
+	b := l.backs[key]
+	if err == nil {
+		b.gone, b.stuck = true, time.Time{}
+		return
 	}
+	b.look = now.Add(l.ttl / 4)
+	if b.gone = b.gone && !there; b.gone {
+		return
+	}
+	if b.stuck.IsZero() {
+		b.stuck = now
+	}
+	l.full = l.full || now.Sub(b.stuck) >= l.ttl
+	if now.Sub(b.stuck) >= mostStuck*l.ttl && !l.over {
+		l.over = true
+		l.why = fmt.Errorf("its session is left to expire, since what was left behind at %q cannot be removed: %w", key, err)
+	}
+}
+
+// whyEnded returns why a session backs a record no longer.
+func (s *sharing) whyEnded(session string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if l := s.sessions[session]; l != nil && l.why != nil {
+		return l.why
+	}
+	return errEnded
 }

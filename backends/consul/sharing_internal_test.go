@@ -1,6 +1,7 @@
 package consulkv
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -103,7 +104,9 @@ func TestWhatNobodyAsksForFadesAndIsNotRefreshedAfterwards(t *testing.T) {
 	require.True(t, s.keeps("one", "b", "s"))
 	s.free("one", "a")
 	require.Empty(t, s.enter(unitTTL, "a", "again", begin))
-	s.soon("one", end, "a", "c")
+	for _, key := range []string{"a", "c"} {
+		s.looked("one", key, true, errors.New("no answer"), end)
+	}
 	require.Equal(t, map[string][]string{"one": {"a"}}, s.silents(end.Add(unitTTL/4), 10))
 	require.Len(t, s.silents(end.Add(100*unitTTL), 1)["one"], 1)
 }
@@ -126,4 +129,89 @@ func TestASessionIsForgottenOnceNothingOfItIsOnItsWay(t *testing.T) {
 	require.Equal(t, late, s.asks("one", "a", "s", later(begin, 2*long)))
 	require.False(t, forget(later(begin, 3*long-1)))
 	require.True(t, forget(later(begin, 3*long)))
+}
+
+func TestTermsGoOnForSoLongBesideWhatCannotBeLetGo(t *testing.T) {
+	denied := errors.New("denied")
+	begin := boottime.Read()
+	s := sharingOf(t, begin)
+	for _, key := range []string{"left", "living"} {
+		s.enter(unitTTL, key, "s", begin)
+	}
+	stuck := lives * unitTTL // since then
+	for now := time.Duration(0); now < stuck+mostStuck*unitTTL; now += unitTTL / 4 {
+		at := later(begin, now)
+		require.Equal(t, backed, s.asks("one", "living", "s", at), "after %v", now)
+		require.True(t, s.renewed("one", at, at))
+		if keys := s.silents(at.Mono, 10); keys != nil {
+			require.Equal(t, map[string][]string{"one": {"left"}}, keys)
+			require.True(t, s.fades("one", "left", at.Mono))
+			s.looked("one", "left", now == stuck, denied, at.Mono)
+		}
+		if takes := s.ofUse(unitTTL, "another", at) && !s.begins(at); takes != (now < stuck+unitTTL) {
+			require.Failf(t, "it takes another, or it does not", "after %v: %v", now, takes)
+		}
+	}
+	end := later(begin, stuck+mostStuck*unitTTL)
+	s.looked("one", "left", false, denied, end.Mono)
+	require.Equal(t, late, s.asks("one", "living", "s", end), "it is still renewed for work that goes on")
+	require.False(t, s.renewed("one", end, end))
+	require.False(t, s.keeps("one", "living", "s"))
+	require.ErrorIs(t, s.whyEnded("one"), denied)
+	require.ErrorContains(t, s.whyEnded("one"), `"left"`)
+}
+
+// begins reports whether another session is to be granted. None is.
+func (s *sharing) begins(now boottime.Instant) bool {
+	begins := s.begin(unitTTL, now)
+	if begins {
+		s.granted(unitTTL, "", now)
+	}
+	return begins
+}
+
+// Of a key that was open when it was last seen, nothing is known once the rights to it are gone.
+func TestWhatWasNotLeftBehindWhenItWasLastSeenCondemnsNoSession(t *testing.T) {
+	denied := errors.New("denied")
+	begin := boottime.Read()
+	long := begin.Mono.Add(10 * mostStuck * unitTTL)
+	for what, c := range map[string]struct {
+		look      func(s *sharing)
+		condemned bool
+	}{
+		"it was never seen": {func(*sharing) {}, true},
+		"it was open":       {func(s *sharing) { s.looked("one", "left", false, nil, begin.Mono) }, false},
+		"it was let go":     {func(s *sharing) { s.looked("one", "left", true, nil, begin.Mono) }, false},
+		"it was stuck till then": {func(s *sharing) {
+			s.looked("one", "left", true, denied, begin.Mono)
+			s.looked("one", "left", true, nil, begin.Mono)
+		}, false},
+		"it came again": {func(s *sharing) {
+			s.looked("one", "left", false, nil, begin.Mono)
+			s.looked("one", "left", true, denied, begin.Mono)
+		}, true},
+		"it was asked for": {func(s *sharing) {
+			s.looked("one", "left", false, nil, begin.Mono)
+			s.asks("one", "left", "s", begin)
+		}, true},
+	} {
+		s := sharingOf(t, begin)
+		s.enter(unitTTL, "left", "s", begin)
+		c.look(s)
+		for _, now := range []time.Time{begin.Mono, long} {
+			s.looked("one", "left", false, denied, now)
+		}
+		require.Equal(t, c.condemned, s.whyEnded("one") != errEnded, what)
+	}
+}
+
+func TestARefreshBetweenTwoLooksThatFailedIsASight(t *testing.T) {
+	denied := errors.New("denied")
+	begin := boottime.Read()
+	s := sharingOf(t, begin)
+	s.enter(unitTTL, "a", "s", begin)
+	s.looked("one", "a", true, denied, begin.Mono)
+	s.asks("one", "a", "s", begin)
+	s.looked("one", "a", true, denied, begin.Mono.Add(10*mostStuck*unitTTL))
+	require.Equal(t, errEnded, s.whyEnded("one"))
 }

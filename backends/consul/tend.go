@@ -31,14 +31,15 @@ func (s *Store) tend(ctx context.Context, within time.Duration) {
 // tendTo looks at some keys of a session.
 func (s *Store) tendTo(ctx context.Context, session string, keys []string) {
 	locked, err := s.lockedBy(ctx, session, keys)
-	if err != nil {
-		locked = nil
-		s.sharing.soon(session, time.Now(), keys...)
-	}
-	for _, key := range locked {
-		if s.sharing.fades(session, key, time.Now()) && s.letGo(ctx, session, key) != nil {
-			s.sharing.soon(session, time.Now(), key)
+	for _, key := range keys {
+		there, err := false, err
+		if slices.Contains(locked, key) {
+			if !s.sharing.fades(session, key, time.Now()) {
+				continue // somebody has asked meanwhile
+			}
+			there, err = s.letGo(ctx, session, key)
 		}
+		s.sharing.looked(session, key, there, err, time.Now())
 	}
 }
 
@@ -50,8 +51,11 @@ func (s *Store) lockedBy(ctx context.Context, session string, keys []string) ([]
 	}
 	_, err := s.transact(ctx, checks, &api.QueryOptions{RequireConsistent: true})
 	no, refusing := errors.AsType[*refusal](err)
-	if !refusing {
-		return keys, err
+	switch {
+	case err == nil || refusing && no.denied():
+		return keys, nil
+	case !refusing:
+		return nil, err
 	}
 	var locked []string
 	named := no.ops()
@@ -64,19 +68,20 @@ func (s *Store) lockedBy(ctx context.Context, session string, keys []string) ([]
 }
 
 // letGo opens a safe as Consul does when a session expires, if the session still has it locked
-// for a record.
-func (s *Store) letGo(ctx context.Context, session, key string) error {
+// for a record. It returns whether the session was seen to have it locked.
+func (s *Store) letGo(ctx context.Context, session, key string) (there bool, _ error) {
 	for tried := (version{}); ; {
 		now, err := s.look(ctx, key)
 		switch {
 		case err != nil || now.session != session:
-			return err
+			return there, err
 		case now.rec.Foreign:
-			return s.unlockOther(ctx, session, key)
+			return true, s.unlockOther(ctx, session, key)
 		}
+		there = true
 		_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, session, now.rest())))
 		if _, refused := errors.AsType[*refusal](err); !refused || now.version == tried {
-			return err
+			return there, err
 		}
 		tried = now.version
 	}

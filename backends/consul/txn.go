@@ -182,6 +182,11 @@ func (r *refusal) lockDelay() bool {
 	return false
 }
 
+// denied reports whether the client lacks the rights to a key. Then nothing was looked at.
+func (r *refusal) denied() bool {
+	return slices.ContainsFunc(r.reasons, func(e *api.TxnError) bool { return strings.HasPrefix(e.What, "Permission denied") })
+}
+
 // onlyFirst reports whether it was the first operation alone that was refused.
 func (r *refusal) onlyFirst() bool {
 	return !slices.ContainsFunc(r.reasons, func(e *api.TxnError) bool { return e.OpIndex != 0 })
