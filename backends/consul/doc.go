@@ -110,7 +110,8 @@
 //	consul kv put -cas -modify-index=0 -flags=3304740253564472344 KEY '{"election":1,"token":LAST}'
 //
 // A record has such a token in its text, and leaves it at the key when it is
-// deleted. It is lost if an operator deletes the key, if an api.Lock has held it
+// deleted. It is lost if an operator deletes the key, with plain values its companion
+// too, if an api.Lock has held it
 // meanwhile, and if a leader with plain values died and one without follows, or a
 // key whose text names no token is copied to another cluster. Observed records have
 // none.
@@ -158,7 +159,7 @@
 // next look, or when the session has ended.
 //
 // What an old record leaves at the companion of a vacant key, the next one
-// replaces. Somebody else's text there, locked or without the lock flags, is not
+// replaces. Any other text there is somebody else's, locked or not, and is not
 // touched: the safe is reported as foreign until it is gone, which a watch sees
 // when it next looks.
 //

@@ -2,6 +2,7 @@ package consulkv
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/hashicorp/consul/api"
@@ -45,10 +46,10 @@ func (s *Store) lookAtBoth(ctx context.Context, key string, query *api.QueryOpti
 func decodeBoth(key, companion *api.KVPair) entry {
 	e, beside := decode(key), decode(companion)
 	e.version.companion = beside.version.key
-	e.floor = max(e.floor, beside.floor)
+	e.floor = max(e.floor, beside.floor, beside.rec.Token) // the latter if somebody has deleted the key
 	switch {
-	case e.vacant() && beside.rec.Foreign:
-		e.rec = beside.rec
+	case e.vacant() && (beside.rec.Foreign || beside.vacant() && !leftover(companion)):
+		e.rec = foreign(companion).rec
 	case e.vacant() || key.Flags != api.LockFlagValue:
 	case proves(companion, key):
 		e.rec, e.shared = beside.rec, beside.shared // foreign, if it is from the future
@@ -59,6 +60,19 @@ func decodeBoth(key, companion *api.KVPair) entry {
 		e.rec.Revision = ^e.rec.Revision
 	}
 	return e
+}
+
+// leftover reports whether a companion that nobody holds is what a record has left, of this
+// release or a later one, or holds nothing. Anything else is somebody's, who may have released it
+// with the flags of a lock.
+func leftover(companion *api.KVPair) bool {
+	if companion == nil || len(companion.Value) == 0 {
+		return true
+	}
+	var left struct {
+		Election int `json:"election"`
+	}
+	return json.Unmarshal(companion.Value, &left) == nil && left.Election > 0
 }
 
 func proves(companion, key *api.KVPair) bool {

@@ -262,6 +262,8 @@ func TestSomebodyElsesKeyAtTheCompanionIsReportedAndNeverChanged(t *testing.T) {
 	require.False(t, taken(t, s, name, "host-7").Permanent)
 	require.Equal(t, "host-7", string(pair(t, client, companion(name)).Value))
 	require.NoError(t, lock.Unlock())
+	require.True(t, taken(t, s, name, "host-7").Permanent)
+	operator{client}.remove(t, companion(name))
 	succeed(t, s, name)
 
 	name = newName()
@@ -272,6 +274,36 @@ func TestSomebodyElsesKeyAtTheCompanionIsReportedAndNeverChanged(t *testing.T) {
 	require.Equal(t, "a setting", string(pair(t, client, companion(name)).Value))
 	absent(t, client, name)
 	require.Zero(t, sessions(t, client, name))
+}
+
+// An operator has deleted both keys of a record, and somebody has put the second one to another use.
+func TestWhatStandsAtTheCompanionOfADeletedKeyIsReplacedIfItIsOursOnly(t *testing.T) {
+	s, client, _ := openAs(t, plain)
+	for value, ours := range map[string]bool{
+		"a setting":                        false,
+		"{}":                               false,
+		`{"election":"2028"}`:              false,
+		`{"election":0}`:                   false,
+		"[1]":                              false,
+		"":                                 true, // nothing is lost
+		kv.Encode(signed("", time.Minute)): true,
+		`{"election":1,"token":7}`:         true,
+		`{"election":2,"what":"a later release may leave"}`: true,
+	} {
+		name := newName()
+		create(t, s, name, signed("v", time.Minute))
+		for _, key := range []string{name, companion(name)} {
+			operator{client}.remove(t, key)
+		}
+		_, err := client.KV().Put(&api.KVPair{Key: companion(name), Value: []byte(value), Flags: api.LockFlagValue}, nil)
+		require.NoError(t, err)
+		if !ours {
+			require.True(t, taken(t, s, name, value).Permanent)
+			require.Equal(t, value, string(pair(t, client, companion(name)).Value))
+			operator{client}.remove(t, companion(name))
+		}
+		succeed(t, s, name)
+	}
 }
 
 // The companion was deleted, or written over, after the owner has read it.

@@ -26,6 +26,18 @@ func seed(t testing.TB, client *api.Client, key string, token uint64) {
 	require.True(t, ok)
 }
 
+func TestTokensGoOnFromTheCompanionOfAKeyThatAnOperatorHasDeleted(t *testing.T) {
+	const last = 1_700_000_000_000_000
+	s, client, _ := openAs(t, plain)
+	name := newName()
+	seed(t, client, name, last)
+	for i := range 3 {
+		rec := create(t, s, name, signed("v", time.Minute))
+		require.EqualValues(t, last+1+i, rec.Token)
+		operator{client}.remove(t, name)
+	}
+}
+
 func TestTokensGoOnFromTheOneThatAVacantKeyTellsOf(t *testing.T) {
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		const last = 1_700_000_000_000_000 // microseconds, as Redis has them
