@@ -13,7 +13,10 @@
 // anew, which makes it longer once more. A safe that is given up is open at once.
 //
 // A record that is refreshed within its TTL lasts. A refresh after twice the TTL
-// may meet its session's end on the way and report success right before it.
+// may meet its session's end on the way and report success right before it. If Consul fails to
+// commit that end, it tries again for 310 s, even if the session was renewed meanwhile
+// (invalidateSession in the code of Consul 1.14.5): a leading server that was frozen for twice the
+// TTL, and leads again within that time, may end the sessions of live owners.
 //
 // Locks in Consul are advisory. Who writes to a key in another way takes it from
 // its owner, who learns it from its watch or at its next refresh.
