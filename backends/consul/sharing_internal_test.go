@@ -201,7 +201,7 @@ func TestWhatWasNotLeftBehindWhenItWasLastSeenCondemnsNoSession(t *testing.T) {
 		for _, now := range []time.Time{begin.Mono, long} {
 			s.looked("one", "left", false, denied, now)
 		}
-		require.Equal(t, c.condemned, s.whyEnded("one") != errEnded, what)
+		require.Equal(t, !c.condemned, errors.Is(s.whyEnded("one"), errEnded), what)
 	}
 }
 
