@@ -200,10 +200,11 @@
 //     PEXPIRETIME; where there is a succession, or requests are heeded, on the keys
 //     of the names with ":heir" and ":request" at the end too,
 //     and with a hold (Options.Hold) of those with ":hold";
-//   - on the channels "election:" + key: PUBLISH and SUBSCRIBE. Without them all
+//   - PING, which the client sends on its subscriptions;
+//   - on the channels "election:" + key: PUBLISH, SUBSCRIBE and UNSUBSCRIBE. Without them all
 //     works, but watches learn of a release only at their next look. The messages have
 //     the records in them: whoever may subscribe may read these;
-//   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE. A server that
+//   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE and UNSUBSCRIBE. A server that
 //     refuses is not asked again by that store until all its watches have ended.
 //
 // Reading (Get, Watch) is by GETEX, which a server refuses that may not write: a
