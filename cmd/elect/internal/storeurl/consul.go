@@ -18,7 +18,7 @@ func consulParams() []string {
 	return []string{"dc", "namespace", "partition", "min-ttl", "plain", expiryParam}
 }
 
-func parseConsul(l *location) (func() (*Store, error), error) {
+func parseConsul(l *location) (opener, error) {
 	if len(l.hosts) > 1 {
 		return nil, errors.New("several hosts; a Consul agent knows its servers, so name one agent")
 	}
@@ -67,7 +67,7 @@ func parseConsul(l *location) (func() (*Store, error), error) {
 	if strings.HasPrefix(prefix, "/") {
 		return nil, errors.New("two slashes before the prefix; no key of Consul begins with a slash: write one")
 	}
-	return func() (*Store, error) {
+	return func(context.Context, purpose) (*Store, error) {
 		client, err := api.NewClient(config)
 		if err != nil {
 			return nil, err

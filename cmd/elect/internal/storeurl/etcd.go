@@ -19,7 +19,7 @@ import (
 // etcdParams are the URL parameters of etcd besides TLS.
 func etcdParams() []string { return []string{"layout", "suffix", "plain", expiryParam} }
 
-func parseEtcd(l *location) (func() (*Store, error), error) {
+func parseEtcd(l *location) (opener, error) {
 	if len(l.hosts) == 0 {
 		if err := l.etcdEndpoints(); err != nil {
 			return nil, err
@@ -71,8 +71,8 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 		return nil, errors.New("expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges")
 	}
 	prefix, suffix := l.prefix(), l.query.Get("suffix")
-	return func() (*Store, error) {
-		client, err := l.connect(config, addresses)
+	return func(ctx context.Context, _ purpose) (*Store, error) {
+		client, err := l.connect(ctx, config, addresses)
 		if err != nil {
 			return nil, err
 		}
@@ -88,11 +88,7 @@ func parseEtcd(l *location) (func() (*Store, error), error) {
 
 // connect returns a client that is logged in, if there is a user. Nothing but that
 // ends with the context of the opening.
-func (l *location) connect(config clientv3.Config, addresses []string) (*clientv3.Client, error) {
-	ctx := l.ctx
-	if ctx == nil {
-		ctx = context.Background()
-	}
+func (l *location) connect(ctx context.Context, config clientv3.Config, addresses []string) (*clientv3.Client, error) {
 	var end context.CancelFunc
 	config.Context, end = context.WithCancel(context.WithoutCancel(ctx))
 	opened := context.AfterFunc(ctx, end)

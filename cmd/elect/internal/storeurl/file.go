@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -9,11 +10,11 @@ import (
 	memkv "github.com/electkv/election/backends/mem"
 )
 
-func parseMem(l *location) (func() (*Store, error), error) {
+func parseMem(l *location) (opener, error) {
 	if l.slashes || l.path != "" {
 		return nil, errors.New("memory has no host and no path")
 	}
-	return func() (*Store, error) { return &Store{KV: memkv.New()}, nil }, nil
+	return func(context.Context, purpose) (*Store, error) { return &Store{KV: memkv.New()}, nil }, nil
 }
 
 // fileSystemParam, with the value anyFileSystem, takes a file system that is not known
@@ -23,7 +24,7 @@ const (
 	anyFileSystem   = "any"
 )
 
-func parseFile(l *location) (func() (*Store, error), error) {
+func parseFile(l *location) (opener, error) {
 	if len(l.hosts) > 0 || l.user != "" {
 		return nil, errors.New("a directory has no host: write three slashes")
 	}
@@ -34,8 +35,8 @@ func parseFile(l *location) (func() (*Store, error), error) {
 		return nil, err
 	}
 	dir := filepath.Clean(l.path)
-	return func() (*Store, error) {
-		store, err := filekv.New(dir, &filekv.Options{AnyFileSystem: l.query.Has(fileSystemParam), ReadOnly: l.reading})
+	return func(_ context.Context, how purpose) (*Store, error) {
+		store, err := filekv.New(dir, &filekv.Options{AnyFileSystem: l.query.Has(fileSystemParam), ReadOnly: how.reading})
 		if err != nil {
 			return nil, err
 		}

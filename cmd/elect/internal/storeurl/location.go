@@ -1,10 +1,8 @@
 package storeurl
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/url"
 	"slices"
@@ -21,11 +19,8 @@ type location struct {
 	path           string   // unescaped, with its first slash
 	query          url.Values
 
-	tls     bool
-	reading bool // the store is being opened to be read alone
-	getenv  func(string) string
-	ctx     context.Context // of a candidate that is opening the store, and its log
-	log     *slog.Logger
+	tls    bool
+	getenv func(string) string
 }
 
 // String is the location without user and query.

@@ -13,7 +13,7 @@ import (
 // mysqlParams are the URL parameters of MySQL and MariaDB besides those of TLS.
 func mysqlParams() []string { return []string{"tls", "table", expiryParam} }
 
-func parseMySQL(l *location) (func() (*Store, error), error) {
+func parseMySQL(l *location) (opener, error) {
 	switch {
 	case len(l.hosts) > 1:
 		return nil, errors.New("several hosts; name the one that is written to, or a proxy before them")

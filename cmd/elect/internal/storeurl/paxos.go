@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,7 +21,7 @@ func paxosParams() []string {
 const noCertificate = "members prove to each other who they are: name cert, key and cacert, " +
 	"or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; docs/peers.md has the openssl commands that make them"
 
-func parsePaxos(l *location) (func() (*Store, error), error) {
+func parsePaxos(l *location) (opener, error) {
 	switch {
 	case len(l.hosts) > 1:
 		return nil, errors.New("several hosts; the host is this member's own address, and all members are in peers=host:port,host:port")
@@ -37,7 +38,7 @@ func parsePaxos(l *location) (func() (*Store, error), error) {
 	if err != nil {
 		return nil, err
 	}
-	return func() (*Store, error) { return openPaxos(options, l.log) }, nil
+	return func(_ context.Context, how purpose) (*Store, error) { return openPaxos(options, how.log) }, nil
 }
 
 func (l *location) paxosOptions() (paxoskv.Options, error) {

@@ -28,7 +28,7 @@ func postgresParams() []string {
 
 // parsePostgres leaves everything that the URL leaves out to the variables of
 // libpq: PGPASSWORD, PGSSLMODE, PGPASSFILE and so on.
-func parsePostgres(l *location) (func() (*Store, error), error) {
+func parsePostgres(l *location) (opener, error) {
 	if len(l.hosts) == 0 && l.env("PGHOST", "PGSERVICE") == "" {
 		return nil, errors.New("no host, and no PGHOST")
 	}

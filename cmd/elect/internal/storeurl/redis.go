@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strconv"
@@ -18,7 +19,7 @@ func redisParams() []string {
 	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine", "plain", expiryParam}
 }
 
-func parseRedis(l *location) (func() (*Store, error), error) {
+func parseRedis(l *location) (opener, error) {
 	if len(l.hosts) == 0 {
 		return nil, errors.New("no host")
 	}
@@ -81,7 +82,7 @@ func parseRedis(l *location) (func() (*Store, error), error) {
 		return nil, errors.New("expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges")
 	}
 	prefix := l.query.Get("prefix")
-	return func() (*Store, error) {
+	return func(context.Context, purpose) (*Store, error) {
 		client := redis.NewUniversalClient(options)
 		with := func(plain bool, _ etcdkv.Layout) kv.Store {
 			if observed && !plain {

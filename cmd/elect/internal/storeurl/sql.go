@@ -62,7 +62,7 @@ func (d *Database) forget(ctx context.Context, name string) error {
 
 // inDatabase returns what opens a store in the database that the connector
 // connects to, at the addresses, if it is a server's.
-func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, connector driver.Connector, addresses ...string) (func() (*Store, error), error) {
+func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, connector driver.Connector, addresses ...string) (opener, error) {
 	observed, err := l.observed()
 	if err != nil {
 		return nil, err
@@ -78,13 +78,13 @@ func (l *location) inDatabase(dialect sqlkv.Dialect, options sqlkv.Options, conn
 	if dialect == sqlkv.PostgreSQL {
 		options.Driver = pgxdriver.Driver{}
 	}
-	return func() (*Store, error) {
+	return func(_ context.Context, how purpose) (*Store, error) {
 		db := &Database{DB: sql.OpenDB(connector), Dialect: dialect, Options: options}
 		var store kv.Store = sqlkv.New(db.DB, dialect, &options)
 		if observed {
 			store = sqlkv.NewObserved(db.DB, dialect, &options)
 		}
-		if l.reading {
+		if how.reading {
 			store = &reading{store, db}
 		} else {
 			store = newMigrating(store, db)

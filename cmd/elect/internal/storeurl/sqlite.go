@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"net/url"
@@ -15,7 +16,7 @@ import (
 // sqliteParams are the URL parameters of SQLite.
 func sqliteParams() []string { return []string{"table", expiryParam, fileSystemParam} }
 
-func parseSQLite(l *location) (func() (*Store, error), error) {
+func parseSQLite(l *location) (opener, error) {
 	if len(l.hosts) > 0 || l.user != "" {
 		return nil, errors.New("a file has no host: write three slashes")
 	}
@@ -45,15 +46,15 @@ func parseSQLite(l *location) (func() (*Store, error), error) {
 	if err := l.oneOf(fileSystemParam, anyFileSystem); err != nil {
 		return nil, err
 	}
-	return func() (*Store, error) {
+	return func(ctx context.Context, how purpose) (*Store, error) {
 		if err := l.checkFS(filepath.Dir(file)); err != nil {
 			return nil, err
 		}
-		how := open
-		if l.reading {
-			how = read
+		begin := open
+		if how.reading {
+			begin = read
 		}
-		store, err := how()
+		store, err := begin(ctx, how)
 		if err == nil {
 			store.SQL.File = file
 		}

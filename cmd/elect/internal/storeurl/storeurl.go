@@ -48,7 +48,16 @@ type Address struct {
 	Kind  string
 	shown string
 	where *location
-	open  func() (*Store, error)
+	open  opener
+}
+
+// An opener opens the store of a URL that was checked. ctx bounds the opening only.
+type opener func(ctx context.Context, how purpose) (*Store, error)
+
+// A purpose is what a store is opened for.
+type purpose struct {
+	reading bool         // and nothing else
+	log     *slog.Logger // of a candidate; nil for everybody else
 }
 
 // String returns the URL without credentials and parameters.
@@ -58,23 +67,21 @@ func (a *Address) String() string { return a.shown }
 // themselves are the store, this process becomes the member that the URL names, and
 // log gets what is wrong between the members. ctx bounds the opening only.
 func (a *Address) Join(ctx context.Context, log *slog.Logger) (*Store, error) {
-	a.where.ctx, a.where.log = ctx, log
-	defer func() { a.where.ctx, a.where.log = nil, nil }()
-	return a.Open()
+	return a.opened(ctx, purpose{log: log})
 }
 
 // Observe returns the store as Open does, for those who only read: it creates nothing,
 // and needs no permission to write. What is not there yet is vacant.
 func (a *Address) Observe() (*Store, error) {
-	a.where.reading = true
-	defer func() { a.where.reading = false }()
-	return a.Open()
+	return a.opened(context.Background(), purpose{reading: true})
 }
 
 // Open returns the store. It asks the store nothing, but an etcd to log the user
 // in, if the URL or the environment names one.
-func (a *Address) Open() (*Store, error) {
-	s, err := a.open()
+func (a *Address) Open() (*Store, error) { return a.opened(context.Background(), purpose{}) }
+
+func (a *Address) opened(ctx context.Context, how purpose) (*Store, error) {
+	s, err := a.open(ctx, how)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", a.shown, err)
 	}
@@ -149,7 +156,7 @@ type scheme struct {
 	alias  string   // of the first
 	form   string   // for people
 	params []string
-	parse  func(l *location) (func() (*Store, error), error)
+	parse  func(l *location) (opener, error)
 }
 
 func schemes() []scheme {
