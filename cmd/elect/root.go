@@ -257,7 +257,7 @@ func probe(ctx context.Context, store *storeurl.Store, name string) error {
 }
 
 func probeWithin(ctx context.Context, limit time.Duration, store *storeurl.Store, name string) error {
-	if store.Paxos != nil && !store.Paxos.Status().Client {
+	if store.Member() {
 		return nil
 	}
 	bounded, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit.Round(time.Millisecond)))

@@ -264,7 +264,7 @@ func (f *runFlags) candidate(store *storeurl.Store, name string, log *slog.Logge
 	if err := f.check(f.ttl); err != nil {
 		return nil, err
 	}
-	if store.Address.Kind == "mem" {
+	if store.Alone() {
 		log.Warn("no other process sees this store: COMMAND runs wherever it is started", "store", store.Address)
 	}
 	options := election.Options{ID: f.id, Value: f.value, TTL: f.ttl, Margin: margin, Logger: log, Requests: true}

@@ -58,7 +58,7 @@ func TestTheDemoKeepsItsPromisesOnDatabases(t *testing.T) {
 			require.NoError(t, err)
 			defer store.Close()
 			var rows int
-			require.NoError(t, store.SQL.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
+			require.NoError(t, store.Backend.(*storeurl.Database).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
 			require.Zero(t, rows, "the demo leaves nothing")
 		})
 	}

@@ -16,8 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election"
-	etcdkv "github.com/electkv/election/backends/etcd"
-	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/kv"
 )
@@ -146,12 +144,12 @@ func succeed(ctx context.Context, store *storeurl.Store, s *state, leader electi
 // many wait, and what the URL does not see. What cannot be found out is said, and
 // no failure.
 func recognise(ctx context.Context, store *storeurl.Store, s *state, log io.Writer) {
-	if s.State == "leader" && store.Layout == etcdkv.OneKey {
+	if s.State == "leader" && !store.InLines() {
 		return // there is nothing to say
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
-	locks, err := oldlock.Look(ctx, store, s.Name)
+	locks, err := store.OldLocks(ctx, s.Name)
 	if err != nil {
 		fmt.Fprintf(log, "elect: %s\n", oneLine(err))
 	}

@@ -35,11 +35,11 @@ func (f *tickFlags) check(store *storeurl.Store) error {
 	switch {
 	case f.hold < 0:
 		return fmt.Errorf("--hold %v is negative: leave it out for none", f.hold)
-	case f.hold > 0 && store.Observed:
+	case f.hold > 0 && store.Observed():
 		return errors.New("--hold does not work with expiry=observer: a process that has just started cannot tell when a hold is over that it has not watched; leave expiry=observer out")
-	case f.try && store.Observed:
+	case f.try && store.Observed():
 		return errors.New("--try does not work with expiry=observer: a process that has just started cannot tell a dead leader from a live one; leave expiry=observer out, or --try")
-	case f.try && store.Paxos != nil && !store.Paxos.Status().Client:
+	case f.try && store.Member():
 		return errors.New("--try does not work for a member: one that has just started has to wait before it votes; leave this host out of the paxos URL, which makes it a client of members that run all the time")
 	}
 	return nil

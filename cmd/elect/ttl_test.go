@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	memkv "github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 )
 
@@ -22,7 +21,10 @@ func flagged(ttl, grace time.Duration, given ...string) *runFlags {
 }
 
 func TestTheGraceThatNobodyNamedFitsEachTTL(t *testing.T) {
-	store := &storeurl.Store{KV: memkv.New(), Address: &storeurl.Address{}}
+	address, err := storeurl.Parse("mem:", os.Getenv)
+	require.NoError(t, err)
+	store, err := address.Open()
+	require.NoError(t, err)
 	for ttl := 400 * time.Millisecond; ttl < time.Minute; ttl += 70 * time.Millisecond {
 		f := flagged(ttl, usualGrace, "ttl")
 		_, err := f.candidate(store, "job", slog.New(slog.DiscardHandler))

@@ -10,14 +10,14 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/kv"
 )
 
 // A consulName is what one Txn of reads has shown of a name, and then what the
 // sessions are that hold its keys.
 type consulName struct {
-	store     *storeurl.Store
+	client    *api.Client
+	view      *View
 	ctx       context.Context
 	name, key string
 	pairs     map[string]*api.KVPair // by key; none for a key that is not there
@@ -30,19 +30,19 @@ func companion(key string) string { return key + ".election" }
 // lockEnding is what "consul lock" and api.Semaphore put behind a prefix.
 const lockEnding = "/" + api.DefaultSemaphoreKey
 
-// lookConsul reads the keys of a name at one moment, then asks for the sessions.
-func lookConsul(ctx context.Context, store *storeurl.Store, name string) ([]Lock, error) {
-	n := &consulName{store: store, ctx: ctx, name: name, key: store.Key(name), pairs: map[string]*api.KVPair{}}
+// Consul reads the keys of a name at one moment, then asks for the sessions.
+func Consul(ctx context.Context, client *api.Client, view *View, name string) ([]Lock, error) {
+	n := &consulName{client: client, view: view, ctx: ctx, name: name, key: view.Key(name), pairs: map[string]*api.KVPair{}}
 	if err := n.read(n.key, companion(n.key), n.key+lockEnding); err != nil {
 		return nil, err
 	}
 	locks := []Lock{}
 	if pair := n.pairs[n.key]; pair != nil {
-		v, err := ask(ctx, store, name, 0)
+		v, err := view.ask(ctx, name, 0)
 		n.wrong = errors.Join(n.wrong, err)
 		locks = append(locks, n.own(pair, v))
 	}
-	if pair := n.pairs[companion(n.key)]; pair != nil && n.store.Plain && kv.Decode(string(pair.Value)).Foreign && n.pairs[n.key] == nil {
+	if pair := n.pairs[companion(n.key)]; pair != nil && n.view.Plain && kv.Decode(string(pair.Value)).Foreign && n.pairs[n.key] == nil {
 		locks = append(locks, Lock{
 			Kind: "a key of another program where the record belongs that goes with a plain value", Key: pair.Key,
 			Here: true, Held: pair.Session != "", Stuck: pair.Session == "", Waiting: -1,
@@ -50,7 +50,7 @@ func lookConsul(ctx context.Context, store *storeurl.Store, name string) ([]Lock
 		})
 	}
 	if pair := n.pairs[n.key+lockEnding]; pair != nil {
-		v, err := ask(ctx, store, name+lockEnding, 0)
+		v, err := view.ask(ctx, name+lockEnding, 0)
 		n.wrong = errors.Join(n.wrong, err)
 		locks = append(locks, n.below(pair, v))
 	}
@@ -63,7 +63,7 @@ func (n *consulName) read(keys ...string) error {
 	for _, key := range keys {
 		ops = append(ops, &api.TxnOp{KV: &api.KVTxnOp{Verb: api.KVGetOrEmpty, Key: key}})
 	}
-	ok, resp, _, err := n.store.Consul.Txn().Txn(ops, (&api.QueryOptions{RequireConsistent: true}).WithContext(n.ctx))
+	ok, resp, _, err := n.client.Txn().Txn(ops, (&api.QueryOptions{RequireConsistent: true}).WithContext(n.ctx))
 	if err != nil {
 		return err
 	}
@@ -86,15 +86,15 @@ func (n *consulName) own(pair *api.KVPair, v verdict) Lock {
 	l := n.recognise(pair, v)
 	l.Here = true
 	l.Excludes = pair.Flags == api.LockFlagValue || v.observed
-	l.Stuck = !l.Held && (!l.Excludes || n.store.Observed) // other flags keep the safe closed, whoever set them
+	l.Stuck = !l.Held && (!l.Excludes || n.view.Observed) // other flags keep the safe closed, whoever set them
 	remove := "consul kv delete " + shellQuoted(pair.Key)
 	switch {
 	case l.Ours:
-		v.matters(&l, n.store, remove)
-	case n.store.Observed && l.Excludes && l.Held:
+		v.matters(&l, n.view, remove)
+	case n.view.Observed && l.Excludes && l.Held:
 		l.Limited, l.Why = true, "its key stays when it is released, and keeps candidates of this URL out, who judge expiry themselves"
 		l.Advice = "use another name, or leave expiry=observer out of the URL (library: consulkv.New)"
-	case n.store.Observed && l.Excludes:
+	case n.view.Observed && l.Excludes:
 		l.Why, l.Advice = nobodyElected, "where no candidate or lock uses sessions any more, remove it: "+remove
 	case !l.Excludes && l.Advice == "":
 		l.Advice = "none of this library coexists with it: use another name"
@@ -106,7 +106,7 @@ func (n *consulName) own(pair *api.KVPair, v verdict) Lock {
 		l.Advice = "leave Vault's own lock alone: use another name"
 	default:
 		l.Why, l.Advice = coexists, "keep this URL as it is (library: consulkv.New)"
-		if l.Value != "" && !n.store.Plain {
+		if l.Value != "" && !n.view.Plain {
 			l.Advice = "for old programs that read the holder's value: plain=true in the URL (Options.Plain)"
 		}
 	}
@@ -214,7 +214,7 @@ func (n *consulName) session(id string) api.SessionEntry {
 	if id == "" {
 		return api.SessionEntry{}
 	}
-	session, _, err := n.store.Consul.Session().Info(id, (&api.QueryOptions{}).WithContext(n.ctx))
+	session, _, err := n.client.Session().Info(id, (&api.QueryOptions{}).WithContext(n.ctx))
 	if err != nil {
 		n.wrong = errors.Join(n.wrong, err)
 	}

@@ -12,7 +12,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/kv"
 )
 
@@ -26,7 +25,8 @@ const (
 
 // An etcdName is what one Txn of reads has shown of a name.
 type etcdName struct {
-	store     *storeurl.Store
+	client    *clientv3.Client
+	view      *View
 	name, key string
 
 	single    *mvccpb.KeyValue   // the key itself, or nil
@@ -40,15 +40,15 @@ type etcdName struct {
 // valkeyrieEnding is what valkeyrie (and libkv) puts behind a key to lock it.
 const valkeyrieEnding = "___lock"
 
-// lookEtcd reads all keys of a name at one revision, then asks the store whose they
-// are, and for the leases.
-func lookEtcd(ctx context.Context, store *storeurl.Store, name string) ([]Lock, error) {
-	key := store.Key(name)
+// Etcd reads all keys of a name at one revision, then asks the store whose they are,
+// and for the leases.
+func Etcd(ctx context.Context, client *clientv3.Client, view *View, name string) ([]Lock, error) {
+	key := view.Key(name)
 	inLine := []clientv3.OpOption{
 		clientv3.WithPrefix(), clientv3.WithKeysOnly(),
 		clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend),
 	}
-	resp, err := store.Etcd.Txn(ctx).Then(
+	resp, err := client.Txn(ctx).Then(
 		clientv3.OpGet(key),
 		clientv3.OpGet(key+"/", inLine...),
 		clientv3.OpGet(key+"/", clientv3.WithFirstCreate()...),
@@ -62,7 +62,7 @@ func lookEtcd(ctx context.Context, store *storeurl.Store, name string) ([]Lock, 
 		found = append(found, r.GetResponseRange().Kvs)
 	}
 	n := etcdName{
-		store: store, name: name, key: key,
+		client: client, view: view, name: name, key: key,
 		single: firstOf(found[0]), line: found[1], first: firstOf(found[2]), valkeyrie: found[3],
 	}
 	n.atKey, n.atHead, err = n.judge(ctx)
@@ -76,11 +76,11 @@ func lookEtcd(ctx context.Context, store *storeurl.Store, name string) ([]Lock, 
 // judge asks the store, in the layouts whose places there is something at.
 func (n etcdName) judge(ctx context.Context) (atKey, atHead verdict, err error) {
 	if n.single != nil {
-		atKey, err = ask(ctx, n.store, n.name, etcdkv.OneKey)
+		atKey, err = n.view.ask(ctx, n.name, etcdkv.OneKey)
 	}
 	if n.first != nil {
 		var wrong error
-		atHead, wrong = ask(ctx, n.store, n.name, etcdkv.Queue)
+		atHead, wrong = n.view.ask(ctx, n.name, etcdkv.Queue)
 		err = errors.Join(err, wrong)
 	}
 	return atKey, atHead, err
@@ -94,7 +94,7 @@ func firstOf(pairs []*mvccpb.KeyValue) *mvccpb.KeyValue {
 }
 
 // oneKey reports whether candidates of the URL use the key itself.
-func (n etcdName) oneKey() bool { return n.store.Layout == etcdkv.OneKey }
+func (n etcdName) oneKey() bool { return n.view.Layout == etcdkv.OneKey }
 
 func (n etcdName) locks() []Lock {
 	locks := []Lock{}
@@ -145,7 +145,7 @@ func (n etcdName) singleKey() Lock {
 	}
 	switch {
 	case ours && l.Here:
-		n.atKey.matters(&l, n.store, "etcdctl del "+shellQuoted(l.Key))
+		n.atKey.matters(&l, n.view, "etcdctl del "+shellQuoted(l.Key))
 	case ours:
 		l.Why, l.Advice = hidden(n.place()), "give all candidates the same layout: here "+theKey
 		if n.atKey.observed {
@@ -254,7 +254,7 @@ func (n etcdName) head(pair *mvccpb.KeyValue) Lock {
 	case n.isHead(pair) && n.atHead.ours:
 		n.atHead.name(&l)
 		if !n.oneKey() {
-			n.atHead.matters(&l, n.store, "etcdctl del "+shellQuoted(l.Key))
+			n.atHead.matters(&l, n.view, "etcdctl del "+shellQuoted(l.Key))
 		}
 	case !kv.Decode(string(pair.Value)).Foreign:
 		l.Kind = record // of another name, whose line is in that of this one
@@ -283,12 +283,12 @@ func (n etcdName) judgeLine(l *Lock) {
 	case !l.Here:
 		l.Why, l.Advice = hidden(n.place()), "use "+theQueue
 	case l.Ours:
-	case n.store.Layout == etcdkv.Claim && l.Waiting > 0:
+	case n.view.Layout == etcdkv.Claim && l.Waiting > 0:
 		l.Limited, l.Why, l.Advice = true, "candidates of layout=claim take an empty line only, and others wait in this one", "use "+theQueue
-	case l.Value != "" && !n.store.Plain:
+	case l.Value != "" && !n.view.Plain:
 		l.Why, l.Advice = coexists, "for old programs that read the leader's value: plain=true in the URL (Options.Plain)"
 	default:
-		l.Why, l.Advice = coexists, "keep layout="+n.store.Layout.String()
+		l.Why, l.Advice = coexists, "keep layout="+n.view.Layout.String()
 	}
 }
 
@@ -337,7 +337,7 @@ func (n etcdName) addLease(ctx context.Context, l *Lock) error {
 	if err != nil {
 		return err
 	}
-	life, err := n.store.Etcd.TimeToLive(ctx, clientv3.LeaseID(id))
+	life, err := n.client.TimeToLive(ctx, clientv3.LeaseID(id))
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,10 @@
 // Package oldlock recognises the locks that services had before: what is at the
 // keys of an election's name, and beside them where such a lock would be.
 //
+// [Etcd], [Consul] and [Redis] return what they find for a name: what is Here comes
+// first. They read only. Nothing found means that the safe is vacant and no lock is
+// beside it. An error says what could not be read; what could be is returned with it.
+//
 // What a record of this library is the store says, by the URL's settings of layout
 // and plain, and by the others. Everything else goes by shapes (names of keys,
 // flags, the form of a value), and a shape may mislead. So it only tells people
@@ -16,7 +20,6 @@ import (
 	"time"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/kv"
 )
 
@@ -82,26 +85,22 @@ func quoted(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
-// Look returns what it finds for the name: what is Here comes first. It reads
-// only. Nothing found means that the safe is vacant and no lock is beside it, or
-// that the store is none that older locks use. An error says what could not be
-// read; what could be is returned with it.
-func Look(ctx context.Context, store *storeurl.Store, name string) ([]Lock, error) {
-	var locks []Lock
-	var err error
-	switch {
-	case store.Etcd != nil:
-		locks, err = lookEtcd(ctx, store, name)
-	case store.Consul != nil:
-		locks, err = lookConsul(ctx, store, name)
-	case store.Redis != nil:
-		locks, err = lookRedis(ctx, store, name)
-	}
-	if err != nil {
-		err = fmt.Errorf("look for old locks of %.80q: %w", name, err)
-	}
-	return locks, err
+// A View is where the candidates of a URL keep the records of a server, and what they
+// take for a record.
+type View struct {
+	Prefix, Suffix string // around a name, in its key
+	Plain          bool
+	Observed       bool          // observers judge when a record is over, not the store
+	Layout         etcdkv.Layout // zero, but in an etcd
+
+	// Store returns the store as it would be with these settings in its URL. Where
+	// observers judge, plain means nothing.
+	Store func(plain, observed bool, layout etcdkv.Layout) kv.Store
 }
+
+// Key returns what the store makes of a name: the key, or in a line of keys the part
+// before the last slash.
+func (v *View) Key(name string) string { return v.Prefix + name + v.Suffix }
 
 // record is the Kind of what this library writes.
 const record = "a record of an election"
@@ -128,21 +127,18 @@ type verdict struct {
 // ask asks the store what a name's safe holds: as the URL has it and, if that is
 // foreign, with the other setting of plain, and of who judges expiry. The layout is
 // etcd's.
-func ask(ctx context.Context, store *storeurl.Store, name string, layout etcdkv.Layout) (verdict, error) {
-	for _, plain := range []bool{store.Plain, !store.Plain} {
-		rec, err := store.With(plain, layout).Get(ctx, name)
-		switch {
-		case err == nil && !rec.Foreign:
-			return verdict{ours: true, plain: plain, observed: store.Observed && plain == store.Plain, value: rec.Value}, nil
-		case err != nil && !errors.Is(err, kv.ErrVacant) && !errors.Is(err, kv.ErrInvalid):
-			return verdict{}, err
-		}
+func (v *View) ask(ctx context.Context, name string, layout etcdkv.Layout) (verdict, error) {
+	oneKey := layout == etcdkv.OneKey // observers judge no other
+	settings := []verdict{{plain: v.Plain, observed: v.Observed}, {plain: !v.Plain}}
+	if oneKey {
+		settings = append(settings, verdict{plain: v.Plain, observed: !v.Observed})
 	}
-	if other := store.Otherwise(); other != nil && layout == etcdkv.OneKey {
-		rec, err := other.Get(ctx, name)
+	for _, s := range settings {
+		rec, err := v.Store(s.plain, s.observed && oneKey, layout).Get(ctx, name)
 		switch {
 		case err == nil && !rec.Foreign:
-			return verdict{ours: true, plain: store.Plain, observed: !store.Observed, value: rec.Value}, nil
+			s.ours, s.value = true, rec.Value
+			return s, nil
 		case err != nil && !errors.Is(err, kv.ErrVacant) && !errors.Is(err, kv.ErrInvalid):
 			return verdict{}, err
 		}
@@ -162,12 +158,12 @@ func (v verdict) name(l *Lock) {
 
 // matters completes a record that is Here: whether the candidates of the URL take
 // it for one depends on the parameters plain and expiry. remove is how to remove it.
-func (v verdict) matters(l *Lock, store *storeurl.Store, remove string) {
-	if v.observed != store.Observed {
+func (v verdict) matters(l *Lock, view *View, remove string) {
+	if v.observed != view.Observed {
 		v.judged(l, remove)
 		return
 	}
-	if v.plain == store.Plain {
+	if v.plain == view.Plain {
 		return
 	}
 	l.Limited = true

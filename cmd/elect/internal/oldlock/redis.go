@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/kv"
 )
 
@@ -25,15 +24,16 @@ type redisKey struct {
 
 // A redisName is what has been read of a name.
 type redisName struct {
-	store     *storeurl.Store
+	client    redis.UniversalClient
+	view      *View
 	ctx       context.Context
 	name, key string
 }
 
-// lookRedis asks the store, and reads the key, those of the record and the counter
-// beside it, and the keys that rueidislock would have.
-func lookRedis(ctx context.Context, store *storeurl.Store, name string) ([]Lock, error) {
-	n := redisName{store: store, ctx: ctx, name: name, key: store.Key(name)}
+// Redis asks the store, and reads the key, those of the record and the counter beside
+// it, and the keys that rueidislock would have.
+func Redis(ctx context.Context, client redis.UniversalClient, view *View, name string) ([]Lock, error) {
+	n := redisName{client: client, view: view, ctx: ctx, name: name, key: view.Key(name)}
 	found, err := n.read(n.key, besideKey(n.key, "record"), besideKey(n.key, "fence"))
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func lookRedis(ctx context.Context, store *storeurl.Store, name string) ([]Lock,
 			Here: true, Held: true, Stuck: true, Waiting: -1,
 			Why: nobodyElected, Advice: "remove it, and tokens go on from the server's clock: redis-cli del " + shellQuoted(found[2].key),
 		})
-	case store.Plain && found[1].inTheWay():
+	case view.Plain && found[1].inTheWay():
 		locks = append(locks, Lock{
 			Kind: "a key of another program where the record belongs that goes with a plain value", Key: found[1].key,
 			Here: true, Held: true, Stuck: found[1].left < 0, Left: max(found[1].left, 0), Waiting: -1,
@@ -67,7 +67,7 @@ func lookRedis(ctx context.Context, store *storeurl.Store, name string) ([]Lock,
 // read reads keys, in one round trip but not in one step: what changes meanwhile
 // may look odd once.
 func (n redisName) read(keys ...string) ([]redisKey, error) {
-	pipe := n.store.Redis.Pipeline()
+	pipe := n.client.Pipeline()
 	kinds, lefts, values := []*redis.StatusCmd{}, []*redis.DurationCmd{}, []*redis.StringCmd{}
 	for _, key := range keys {
 		kinds = append(kinds, pipe.Type(n.ctx, key))
@@ -102,13 +102,13 @@ func (n redisName) recognise(at redisKey) (Lock, error) {
 		l.Advice = "none of this library coexists with it: use another name"
 		return l, nil
 	}
-	v, err := ask(n.ctx, n.store, n.name, 0)
+	v, err := n.view.ask(n.ctx, n.name, 0)
 	if err != nil {
 		return l, errors.Join(err, n.foreign(at, &l))
 	}
 	if v.ours {
 		v.name(&l)
-		v.matters(&l, n.store, "redis-cli del "+shellQuoted(at.key))
+		v.matters(&l, n.view, "redis-cli del "+shellQuoted(at.key))
 		if !v.observed { // where observers judge, no record has an expiry
 			stripped(at, &l)
 		}
@@ -154,7 +154,7 @@ func (n redisName) foreign(at redisKey, l *Lock) error {
 	shape := shapeOf(at.value)
 	l.Kind, l.Why, l.Advice = shape.kind, coexists+shape.note, "keep this URL as it is (library: rediskv.New)"
 	if shape.value {
-		if !n.store.Plain {
+		if !n.view.Plain {
 			l.Advice = "for old programs that read the value: plain=true in the URL (Options.Plain), and publish none that they take for their own"
 		}
 	} else {
@@ -224,7 +224,7 @@ func rueidisWhy(held []redisKey) string {
 // beside describes a lock of rueidislock of the name.
 func (n redisName) beside(held []redisKey) Lock {
 	l := Lock{Kind: rueidisKind, Key: held[0].key, Held: true, Left: max(held[0].left, 0), Stuck: false, Waiting: -1}
-	l.Why, l.Advice = hidden(n.key), fmt.Sprintf("use prefix=%s in the URL (Options.Prefix), if KeyMajority is 1", rueidisPrefix+":0:"+n.store.Prefix())
+	l.Why, l.Advice = hidden(n.key), fmt.Sprintf("use prefix=%s in the URL (Options.Prefix), if KeyMajority is 1", rueidisPrefix+":0:"+n.view.Prefix)
 	if len(held) > 1 {
 		l.Why, l.Advice = rueidisWhy(held)+"; "+l.Why, noMajority
 	}

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/hashicorp/consul/api"
 
 	consulkv "github.com/electkv/election/backends/consul"
 	etcdkv "github.com/electkv/election/backends/etcd"
+	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
 )
 
@@ -67,18 +70,15 @@ func parseConsul(l *location) (opener, error) {
 	if strings.HasPrefix(prefix, "/") {
 		return nil, errors.New("two slashes before the prefix; no key of Consul begins with a slash: write one")
 	}
+	view := oldlock.View{Prefix: prefix, Plain: plain, Observed: observed}
 	return func(context.Context, purpose) (*Store, error) {
 		client, err := api.NewClient(config)
 		if err != nil {
 			return nil, err
 		}
-		with := func(plain bool, _ etcdkv.Layout) kv.Store {
-			if observed && !plain {
-				return consulkv.NewObserved(client, &consulkv.ObservedOptions{Prefix: prefix})
-			}
-			return consulkv.New(client, &consulkv.Options{Prefix: prefix, MinTTL: minTTL, Plain: plain})
-		}
-		return &Store{KV: with(plain, 0), Consul: client, prefix: prefix, Observed: observed, Plain: plain, with: with, addresses: addresses}, nil
+		c := &consulStore{server{view: view, where: l, addresses: addresses}, client, minTTL}
+		c.view.Store = c.with
+		return &Store{KV: c.store(), Backend: c}, nil
 	}, nil
 }
 
@@ -130,12 +130,119 @@ func (l *location) consulTLS(config *api.Config) error {
 	return nil
 }
 
-// forgetConsul removes a key, unless somebody holds it.
-func (s *Store) forgetConsul(ctx context.Context, key string) error {
-	pair, _, err := s.Consul.KV().Get(key, (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx))
+// A consulStore is a Consul.
+type consulStore struct {
+	server
+	client *api.Client
+	minTTL time.Duration
+}
+
+func (c *consulStore) with(plain, observed bool, _ etcdkv.Layout) kv.Store {
+	if observed {
+		return consulkv.NewObserved(c.client, &consulkv.ObservedOptions{Prefix: c.view.Prefix})
+	}
+	return consulkv.New(c.client, &consulkv.Options{Prefix: c.view.Prefix, MinTTL: c.minTTL, Plain: plain})
+}
+
+// errNoConsul is what there is to say of another server that speaks HTTP.
+var errNoConsul = errors.New("what answers there is no Consul: it does not know /v1/status/leader")
+
+// Check asks whether a Consul is there at all. To another server that speaks HTTP each
+// name is one that it does not have.
+func (c *consulStore) Check(ctx context.Context) error {
+	if _, err := c.client.Status().LeaderWithQueryOptions((&api.QueryOptions{}).WithContext(ctx)); err != nil {
+		if e := (api.StatusError{}); errors.As(err, &e) && e.Code == http.StatusNotFound {
+			return errNoConsul
+		}
+		return limited(err)
+	}
+	return nil
+}
+
+// limited says what Consul means by an answer before it was asked, to one connection
+// too many, of which net/http makes an error without a reason.
+func limited(err error) error {
+	if strings.HasSuffix(err.Error(), "%!w(<nil>)") {
+		return errors.New("rate limited: the agent takes no more connections from this address (its limits.http_max_conns_per_client)")
+	}
+	return err
+}
+
+// forget removes the key, which is left in place, and what was beside it.
+func (c *consulStore) forget(ctx context.Context, name string) error {
+	key := c.Key(name)
+	return errors.Join(c.remove(ctx, key), c.remove(ctx, key+".election"))
+}
+
+// remove removes a key, unless somebody holds it.
+func (c *consulStore) remove(ctx context.Context, key string) error {
+	pair, _, err := c.client.KV().Get(key, (&api.QueryOptions{RequireConsistent: true}).WithContext(ctx))
 	if err != nil || pair == nil || pair.Session != "" {
 		return err
 	}
-	_, _, err = s.Consul.KV().DeleteCAS(pair, (&api.WriteOptions{}).WithContext(ctx))
+	_, _, err = c.client.KV().DeleteCAS(pair, (&api.WriteOptions{}).WithContext(ctx))
 	return err
+}
+
+func (c *consulStore) oldLocks(ctx context.Context, name string) ([]oldlock.Lock, error) {
+	return oldlock.Consul(ctx, c.client, &c.view, name)
+}
+
+// Examine asks the agent about the servers, and about itself.
+func (c *consulStore) Examine(ctx context.Context, _ time.Duration) []Finding {
+	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	defer cancel()
+	findings := append(monotonic(c.Observed(), "sessions", "Consul"), consulServers(ctx, c.client))
+	return append(findings, c.agent(ctx)...)
+}
+
+func consulServers(ctx context.Context, client *api.Client) Finding {
+	peers, err := client.Status().PeersWithQueryOptions((&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return Finding{Level: Warn, Subject: "servers", Found: "unknown: " + err.Error()}
+	}
+	f := Finding{Level: OK, Subject: "servers", Found: fmt.Sprint(len(peers))}
+	if len(peers) < 3 {
+		f.Level, f.Why, f.Advice = Warn, "one lost server stops all elections", "run three or five"
+	}
+	return f
+}
+
+// agent looks at the agent's own settings, which takes the permission
+// agent:read.
+func (c *consulStore) agent(ctx context.Context) []Finding {
+	var self struct {
+		Config struct{ Version string }
+		Debug  struct {
+			SessionTTLMin         string
+			HTTPMaxConnsPerClient *int
+		} `json:"DebugConfig"`
+	}
+	_, err := c.client.Raw().Query("/v1/agent/self", &self, (&api.QueryOptions{}).WithContext(ctx))
+	if err != nil {
+		return []Finding{{Level: Warn, Subject: "agent", Found: "unknown: " + err.Error(), Advice: "give the token agent:read to learn more"}}
+	}
+	findings := []Finding{{Level: OK, Subject: "agent", Found: "Consul " + self.Config.Version}}
+	if !c.Observed() && self.Debug.SessionTTLMin != "" && self.Debug.SessionTTLMin != "0s" {
+		findings = append(findings, Finding{Level: OK, Subject: "session_ttl_min", Found: self.Debug.SessionTTLMin + ": no shorter TTL is granted; for one below 10 s say ?min-ttl= in the URL"})
+	}
+	if most := self.Debug.HTTPMaxConnsPerClient; most != nil {
+		findings = append(findings, connections(*most))
+	}
+	return findings
+}
+
+// connections says what room the agent has for the processes of one address.
+func connections(most int) Finding {
+	f := Finding{Level: OK, Subject: "connections", Found: "any number from one address"}
+	if most <= 0 {
+		return f
+	}
+	f.Found = fmt.Sprintf("at most %d from one address, for all processes there; a candidate's takes up to %d", most, consulkv.MaxConnections)
+	if most < consulkv.MaxConnections {
+		f.Level = Warn
+		f.Why = "a candidate that is refused a connection polls instead of waiting for news"
+		f.Advice = "raise limits.http_max_conns_per_client of the agent"
+	}
+	return f
 }

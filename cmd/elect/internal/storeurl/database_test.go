@@ -65,7 +65,7 @@ func TestMariaDBIsReachedByPasswordAndTLS(t *testing.T) {
 	for _, statement := range []string{
 		"CREATE USER app IDENTIFIED BY 'hunter2' REQUIRE SSL", "GRANT ALL ON " + name + ".* TO app",
 	} {
-		_, err := store.SQL.ExecContext(t.Context(), statement)
+		_, err := store.Backend.(*storeurl.Database).ExecContext(t.Context(), statement)
 		require.NoError(t, err)
 	}
 
@@ -92,14 +92,14 @@ func TestPostgreSQLIsReachedByPassword(t *testing.T) {
 	require.NoError(t, err)
 	defer store.Close()
 	for _, statement := range []string{"CREATE USER app PASSWORD 'hunter2'", "CREATE SCHEMA locks AUTHORIZATION app"} {
-		_, err := store.SQL.ExecContext(t.Context(), statement)
+		_, err := store.Backend.(*storeurl.Database).ExecContext(t.Context(), statement)
 		require.NoError(t, err)
 	}
 
 	url := "postgres://app:hunter2@" + server.Addr() + "/" + name + "?sslmode=disable"
 	require.ErrorContains(t, reach(t, url, nil), `CREATE TABLE IF NOT EXISTS "election"`, "it may make none there")
 	require.NoError(t, reach(t, url+"&schema=locks", nil))
-	_, err = store.SQL.ExecContext(t.Context(), "REVOKE DELETE ON locks.election FROM app")
+	_, err = store.Backend.(*storeurl.Database).ExecContext(t.Context(), "REVOKE DELETE ON locks.election FROM app")
 	require.NoError(t, err)
 	require.NoError(t, open(t, url+"&schema=locks").Forget("name"), "an empty row is no harm")
 	bare := strings.Replace(url, ":hunter2", "", 1) + "&schema=locks"

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
+	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
 )
 
@@ -70,21 +72,32 @@ func parseEtcd(l *location) (opener, error) {
 	if observed && (plain || layout != etcdkv.OneKey) {
 		return nil, errors.New("expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges")
 	}
-	prefix, suffix := l.prefix(), l.query.Get("suffix")
+	view := oldlock.View{Prefix: l.prefix(), Suffix: l.query.Get("suffix"), Plain: plain, Observed: observed, Layout: layout}
 	return func(ctx context.Context, _ purpose) (*Store, error) {
 		client, err := l.connect(ctx, config, addresses)
 		if err != nil {
 			return nil, err
 		}
-		with := func(plain bool, layout etcdkv.Layout) kv.Store {
-			if observed && !plain && layout == etcdkv.OneKey {
-				return etcdkv.NewObserved(client, &etcdkv.ObservedOptions{Prefix: prefix, Suffix: suffix})
-			}
-			return etcdkv.New(client, &etcdkv.Options{Prefix: prefix, Suffix: suffix, Plain: plain, Layout: layout})
-		}
-		return &Store{KV: with(plain, layout), Etcd: client, closer: client, prefix: prefix, suffix: suffix, Observed: observed, Plain: plain, Layout: layout, with: with, addresses: addresses}, nil
+		e := &etcdStore{server{view: view, where: l, addresses: addresses}, client}
+		e.view.Store = e.with
+		return &Store{KV: e.store(), Backend: e}, nil
 	}, nil
 }
+
+// An etcdStore is an open etcd.
+type etcdStore struct {
+	server
+	client *clientv3.Client
+}
+
+func (e *etcdStore) with(plain, observed bool, layout etcdkv.Layout) kv.Store {
+	if observed {
+		return etcdkv.NewObserved(e.client, &etcdkv.ObservedOptions{Prefix: e.view.Prefix, Suffix: e.view.Suffix})
+	}
+	return etcdkv.New(e.client, &etcdkv.Options{Prefix: e.view.Prefix, Suffix: e.view.Suffix, Plain: plain, Layout: layout})
+}
+
+func (e *etcdStore) Close() error { return e.client.Close() }
 
 // connect returns a client that is logged in, if there is a user. Nothing but that
 // ends with the context of the opening.
@@ -104,7 +117,7 @@ func (l *location) connect(ctx context.Context, config clientv3.Config, addresse
 	if IsRefusal(err) {
 		return nil, err
 	}
-	there := (&Address{Kind: "etcd", where: l}).reachable(context.WithoutCancel(ctx), addresses, true)
+	there := l.reachable(context.WithoutCancel(ctx), addresses, true)
 	return nil, away{fmt.Errorf("%w; %s", err, there)}
 }
 
@@ -156,4 +169,73 @@ func (l *location) etcdEndpoints() error {
 	}
 	l.slashes = true
 	return l.authority(strings.Join(hosts, ","))
+}
+
+func (e *etcdStore) oldLocks(ctx context.Context, name string) ([]oldlock.Lock, error) {
+	return oldlock.Etcd(ctx, e.client, &e.view, name)
+}
+
+// Examine asks each member of the URL, and one about all.
+func (e *etcdStore) Examine(ctx context.Context, _ time.Duration) []Finding {
+	findings := monotonic(e.Observed(), "leases", "etcd")
+	for _, endpoint := range e.client.Endpoints() {
+		findings = append(findings, etcdEndpoint(ctx, e.client, endpoint))
+	}
+	return append(findings, etcdMembers(ctx, e.client), etcdAlarms(ctx, e.client))
+}
+
+func etcdEndpoint(ctx context.Context, client *clientv3.Client, endpoint string) Finding {
+	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	defer cancel()
+	status, err := client.Status(ctx, endpoint)
+	if err != nil {
+		return Finding{Warn, "endpoint " + endpoint, err.Error(), "a candidate that meets it has to wait for another", "repair it, or take it out of the URL"}
+	}
+	f := Finding{Level: OK, Subject: "endpoint " + endpoint, Found: "etcd " + status.Version}
+	switch {
+	case status.Leader == 0:
+		return Finding{Fail, f.Subject, f.Found + ", without a leader", "nothing can be written", "see that a majority of the members runs"}
+	case !fixedRevoke(status.Version):
+		f.Level, f.Why, f.Advice = Warn, "it may renew a lease that was revoked", "use 3.4.38, 3.5.23, 3.6.5 or later"
+	}
+	return f
+}
+
+// fixedRevoke reports whether a version never renews a revoked lease.
+func fixedRevoke(version string) bool {
+	var major, minor, patch int
+	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
+		return false
+	}
+	least, ok := map[int]int{4: 38, 5: 23, 6: 5}[minor]
+	return major > 3 || major == 3 && (minor > 6 || ok && patch >= least)
+}
+
+func etcdMembers(ctx context.Context, client *clientv3.Client) Finding {
+	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	defer cancel()
+	list, err := client.MemberList(ctx)
+	if err != nil {
+		return Finding{Level: Warn, Subject: "members", Found: "unknown: " + err.Error()}
+	}
+	f := Finding{Level: OK, Subject: "members", Found: fmt.Sprint(len(list.Members))}
+	if len(list.Members) < 3 {
+		f.Level, f.Why, f.Advice = Warn, "one lost member stops all elections", "run three or five"
+	}
+	return f
+}
+
+func etcdAlarms(ctx context.Context, client *clientv3.Client) Finding {
+	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	defer cancel()
+	list, err := client.AlarmList(ctx)
+	if err != nil {
+		return Finding{Level: Warn, Subject: "alarms", Found: "unknown: " + err.Error()}
+	}
+	for _, alarm := range list.Alarms {
+		if alarm.Alarm != pb.AlarmType_NONE {
+			return Finding{Fail, "alarms", alarm.Alarm.String(), "leaders keep their leases, and nobody new can be elected", "see the etcd manual on alarms, then etcdctl alarm disarm"}
+		}
+	}
+	return Finding{Level: OK, Subject: "alarms", Found: "none"}
 }

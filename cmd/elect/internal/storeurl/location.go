@@ -19,6 +19,7 @@ type location struct {
 	path           string   // unescaped, with its first slash
 	query          url.Values
 
+	kind   string // of store
 	tls    bool
 	getenv func(string) string
 }

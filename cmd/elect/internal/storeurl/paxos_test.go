@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	paxoskv "github.com/electkv/election/backends/paxos"
 	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/internal/testenv"
 )
@@ -20,6 +21,9 @@ func certified(t *testing.T) string {
 	return "cert=" + cert + "&key=" + key + "&cacert=" + ca
 }
 
+// status returns how a store sees the members.
+func status(s *storeurl.Store) paxoskv.Status { return s.KV.(*paxoskv.Store).Status() }
+
 func TestAPaxosURLSaysWhoTheMembersAre(t *testing.T) {
 	own, dir, tls := testenv.FreeAddr(t), filepath.Join(t.TempDir(), "m"), certified(t)
 	raw := "paxos://" + own + "?peers=127.0.0.1:1,127.0.0.1:2&cluster=x&max-ttl=30s&round=2s&drift=7&dir=" + dir + "&founding=true&" + tls
@@ -30,7 +34,7 @@ func TestAPaxosURLSaysWhoTheMembersAre(t *testing.T) {
 
 	member, err := a.Join(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	st := member.Paxos.Status()
+	st := status(member)
 	require.Len(t, st.Members, 3)
 	require.Equal(t, 2, st.Majority)
 	require.Equal(t, 30*time.Second, st.MaxTTL)
@@ -39,19 +43,20 @@ func TestAPaxosURLSaysWhoTheMembersAre(t *testing.T) {
 	require.True(t, st.Durable)
 	require.False(t, st.Client)
 	require.Zero(t, st.Quarantine, "founding")
-	require.Same(t, member.Paxos, member.KV)
+	require.True(t, member.Member())
 
 	// While it runs, and at the same host, a command asks the members as a client.
 	client, err := a.Open()
 	require.NoError(t, err)
-	require.True(t, client.Paxos.Status().Client)
-	require.Len(t, client.Paxos.Status().Members, 3)
+	require.True(t, status(client).Client)
+	require.False(t, client.Member())
+	require.Len(t, status(client).Members, 3)
 	require.NoError(t, client.Close())
 	require.NoError(t, member.Close())
 
 	again, err := a.Join(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	require.Positive(t, again.Paxos.Status().Quarantine, "it was founded before")
+	require.Positive(t, status(again).Quarantine, "it was founded before")
 	require.NoError(t, again.Close())
 }
 
@@ -62,7 +67,7 @@ func TestAPaxosURLTakesItsCertificatesFromTheEnvironmentToo(t *testing.T) {
 	require.NoError(t, err)
 	store, err := a.Join(t.Context(), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
-	require.True(t, store.Paxos.Status().Client, "no host")
+	require.True(t, status(store).Client, "no host")
 	require.NoError(t, store.Close())
 }
 

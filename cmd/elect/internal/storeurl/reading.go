@@ -105,11 +105,11 @@ func (r *reading) follow(ctx context.Context, name string, yield func(kv.Record,
 // explain returns [kv.ErrVacant] for an error that says that there is no table, or no
 // file that it could be in, and adds what would be right to others.
 func (r *reading) explain(err error) error {
-	switch refusalOf(err) {
+	switch r.db.dialect.refusal(err) {
 	case noTable:
 		return kv.ErrVacant
 	case noFile:
-		file, why := os.Open(r.db.File)
+		file, why := os.Open(r.db.file)
 		if errors.Is(why, fs.ErrNotExist) {
 			return kv.ErrVacant
 		}
@@ -121,20 +121,4 @@ func (r *reading) explain(err error) error {
 		return young{err}
 	}
 	return err
-}
-
-// Absent says that there is nothing yet where the store is kept, or nothing if there
-// is.
-func (s *Store) Absent() string {
-	path := s.Dir
-	if s.SQL != nil {
-		path = s.SQL.File
-	}
-	if path == "" {
-		return ""
-	}
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Sprintf("%s does not exist yet: nobody has stood for election there", path)
-	}
-	return ""
 }

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	etcdkv "github.com/electkv/election/backends/etcd"
 	rediskv "github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
 )
 
@@ -81,16 +83,11 @@ func parseRedis(l *location) (opener, error) {
 	if observed && plain {
 		return nil, errors.New("expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges")
 	}
-	prefix := l.query.Get("prefix")
+	view := oldlock.View{Prefix: l.query.Get("prefix"), Plain: plain, Observed: observed}
 	return func(context.Context, purpose) (*Store, error) {
-		client := redis.NewUniversalClient(options)
-		with := func(plain bool, _ etcdkv.Layout) kv.Store {
-			if observed && !plain {
-				return rediskv.NewObserved(client, &rediskv.ObservedOptions{Prefix: prefix, Quarantine: quarantine})
-			}
-			return rediskv.New(client, &rediskv.Options{Prefix: prefix, Quarantine: quarantine, Plain: plain})
-		}
-		return &Store{KV: with(plain, 0), Redis: client, closer: client, prefix: prefix, Observed: observed, Plain: plain, with: with, addresses: options.Addrs}, nil
+		r := &redisStore{server{view: view, where: l, addresses: options.Addrs}, redis.NewUniversalClient(options), quarantine}
+		r.view.Store = r.with
+		return &Store{KV: r.store(), Backend: r}, nil
 	}, nil
 }
 
@@ -105,4 +102,70 @@ func (l *location) database() (int, error) {
 		return 0, fmt.Errorf("the path is not the number of a database; prefix is a parameter")
 	}
 	return int(db), nil
+}
+
+// A redisStore is a Redis: one server, one with its replicas, or a cluster.
+type redisStore struct {
+	server
+	client     redis.UniversalClient
+	quarantine time.Duration
+}
+
+func (r *redisStore) with(plain, observed bool, _ etcdkv.Layout) kv.Store {
+	if observed {
+		return rediskv.NewObserved(r.client, &rediskv.ObservedOptions{Prefix: r.view.Prefix, Quarantine: r.quarantine})
+	}
+	return rediskv.New(r.client, &rediskv.Options{Prefix: r.view.Prefix, Quarantine: r.quarantine, Plain: plain})
+}
+
+func (r *redisStore) Close() error { return r.client.Close() }
+
+// forget removes the keys beside that of the name: see the package documentation of
+// rediskv.
+func (r *redisStore) forget(ctx context.Context, name string) (err error) {
+	key := r.Key(name)
+	for _, stem := range []string{"{" + key + "}", key + ":"} {
+		for _, ending := range []string{":election-fence", ":election-server", ":election-record"} {
+			err = errors.Join(err, r.client.Del(ctx, stem+ending).Err())
+		}
+	}
+	return err
+}
+
+func (r *redisStore) oldLocks(ctx context.Context, name string) ([]oldlock.Lock, error) {
+	return oldlock.Redis(ctx, r.client, &r.view, name)
+}
+
+// Examine asks all servers for what their settings and their state mean.
+func (r *redisStore) Examine(ctx context.Context, _ time.Duration) []Finding {
+	findings := []Finding{wallClock(r.Observed(), "resources check tokens")}
+	ctx, cancel := context.WithTimeout(ctx, CallTime)
+	defer cancel()
+	facts, err := r.store().(diagnoser).Diagnose(ctx)
+	if err != nil {
+		findings = append(findings, Finding{Level: Warn, Subject: "settings", Found: "unknown: " + err.Error(), Advice: "let this user call INFO and CONFIG GET to learn more"})
+	}
+	for _, fact := range facts {
+		findings = append(findings, redisFact(fact))
+	}
+	return findings
+}
+
+// A diagnoser is a store of package rediskv, whoever judges expiry in it.
+type diagnoser interface {
+	Diagnose(ctx context.Context) ([]rediskv.Finding, error)
+}
+
+func redisFact(fact rediskv.Finding) Finding {
+	f := Finding{Level: OK, Subject: fact.Setting, Found: fact.Value, Why: fact.Advice}
+	if f.Found == "" {
+		f.Found = "(not set)"
+	}
+	if fact.Node != "" {
+		f.Found += " at " + fact.Node
+	}
+	if fact.Advice != "" {
+		f.Level = Warn
+	}
+	return f
 }

@@ -8,17 +8,12 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/go-sql-driver/mysql"
 	"github.com/hashicorp/consul/api"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/redis/go-redis/v9"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/electkv/election/kv"
 )
-
-// errNoConsul is what there is to say of another server that speaks HTTP.
-var errNoConsul = errors.New("what answers there is no Consul: it does not know /v1/status/leader")
 
 // An away is an error of Open that may pass: a server that has to be asked did not
 // answer.
@@ -42,23 +37,16 @@ func IsRefusal(err error) bool {
 	if errors.Is(err, kv.ErrInvalid) || errors.Is(err, errNoConsul) {
 		return true
 	}
-	switch refusalOf(err) {
-	case denied, noDatabase, noSchema, noColumn, noFile:
-		return true
-	case readOnly: // a standby that is about to be promoted, perhaps
-		return false
+	for _, refusal := range []func(error) refusal{postgresRefusal, mysqlRefusal, sqliteRefusal} {
+		if refusal(err).forGood() {
+			return true
+		}
 	}
 	return isLogin(err) || isForbidden(err) || isMissing(err)
 }
 
 // isLogin reports whether a server does not know the user, or the password.
 func isLogin(err error) bool {
-	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return e.Code == "28P01" || e.Code == "28000" // invalid_password, invalid_authorization_specification
-	}
-	if e, ok := errors.AsType[*mysql.MySQLError](err); ok {
-		return e.Number == 1045 || e.Number == 1698 // ER_ACCESS_DENIED_ERROR, ER_ACCESS_DENIED_NO_PASSWORD_ERROR
-	}
 	return errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty) ||
 		redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS")
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/cmd/elect/internal/storeurl"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -23,7 +24,7 @@ func follow(t *testing.T, primary *testenv.Server, database string, standby *tes
 	do := ofPostgres(t, primary.Addr(), database)
 	do("ALTER SYSTEM SET synchronous_standby_names = '*'")
 	do("SELECT pg_reload_conf()")
-	waits := open(t, testenv.PostgresURL(primary.Addr(), database)).SQL
+	waits := open(t, testenv.PostgresURL(primary.Addr(), database)).Backend.(*storeurl.Database)
 	require.Eventually(t, func() bool {
 		var n int
 		require.NoError(t, waits.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'").Scan(&n))

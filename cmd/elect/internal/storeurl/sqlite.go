@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"strings"
+	"time"
 
 	"modernc.org/sqlite"
 
@@ -31,7 +33,7 @@ func parseSQLite(l *location) (opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	open, err := l.inDatabase(sqlkv.SQLite, options, connector)
+	open, err := l.inDatabase(sqliteDialect(), options, connector, file)
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +41,7 @@ func parseSQLite(l *location) (opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	read, err := l.inDatabase(sqlkv.SQLite, options, reader)
+	read, err := l.inDatabase(sqliteDialect(), options, reader, file)
 	if err != nil {
 		return nil, err
 	}
@@ -50,15 +52,10 @@ func parseSQLite(l *location) (opener, error) {
 		if err := l.checkFS(filepath.Dir(file)); err != nil {
 			return nil, err
 		}
-		begin := open
 		if how.reading {
-			begin = read
+			return read(ctx, how)
 		}
-		store, err := begin(ctx, how)
-		if err == nil {
-			store.SQL.File = file
-		}
-		return store, err
+		return open(ctx, how)
 	}, nil
 }
 
@@ -76,4 +73,63 @@ func (l *location) checkFS(folder string) error {
 		return err
 	}
 	return kind.Refusal("insist by filesystem=any in the URL")
+}
+
+func sqliteDialect() dialect {
+	return dialect{Dialect: sqlkv.SQLite, mark: `"`, place: "?", key: asText, refusal: sqliteRefusal, examine: examineSQLite}
+}
+
+func sqliteRefusal(err error) refusal {
+	if e, ok := errors.AsType[interface {
+		error
+		Code() int
+	}](err); ok {
+		switch e.Code() & 0xff { // without what an extended code adds
+		case 3, 8: // SQLITE_PERM, SQLITE_READONLY
+			return denied
+		case 14: // SQLITE_CANTOPEN
+			return noFile
+		case 1: // SQLITE_ERROR, which is all that is wrong with a statement
+			switch {
+			case strings.Contains(e.Error(), "no such column"):
+				return noColumn
+			case strings.Contains(e.Error(), "no such table"):
+				return noTable
+			}
+		}
+	}
+	return 0
+}
+
+func examineSQLite(ctx context.Context, db *Database, _ time.Duration) ([]Finding, error) {
+	var version, journal, synchronous string
+	for query, into := range map[string]*string{
+		"SELECT sqlite_version()": &version, "PRAGMA journal_mode": &journal, "PRAGMA synchronous": &synchronous,
+	} {
+		if err := db.QueryRowContext(ctx, query).Scan(into); err != nil {
+			return nil, err
+		}
+	}
+	return []Finding{
+		{Level: OK, Subject: "scope", Found: "the processes of this host that share " + db.file},
+		{Level: OK, Subject: "version", Found: "SQLite " + version},
+		fileSystem(filepath.Dir(db.file)),
+		sqliteJournal(journal, synchronous),
+		db.examineTable(ctx),
+	}, nil
+}
+
+// sqliteJournal says what outlives a crash of the host. A crash of a process
+// loses nothing.
+func sqliteJournal(journal, synchronous string) Finding {
+	f := Finding{Level: OK, Subject: "journal", Found: journal + ", synchronous = " + synchronous}
+	switch {
+	case strings.EqualFold(journal, "memory"), strings.EqualFold(journal, "off"):
+		f.Level, f.Why = Warn, "a process that is killed while it writes may leave a damaged database"
+		f.Advice = "PRAGMA journal_mode = WAL, or DELETE"
+	case synchronous == "0":
+		f.Level, f.Why = Warn, "a crash of the host may damage the database; records do not outlive it anyway, tokens should"
+		f.Advice = "PRAGMA synchronous = FULL"
+	}
+	return f
 }

@@ -26,18 +26,12 @@ package storeurl
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
+	"time"
 
-	"github.com/hashicorp/consul/api"
-	"github.com/redis/go-redis/v9"
-	clientv3 "go.etcd.io/etcd/client/v3"
-
-	etcdkv "github.com/electkv/election/backends/etcd"
-	paxoskv "github.com/electkv/election/backends/paxos"
+	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
 )
 
@@ -89,65 +83,36 @@ func (a *Address) opened(ctx context.Context, how purpose) (*Store, error) {
 	return s, nil
 }
 
-// A Store is an open store, with the client that it uses: the one of its kind
-// is set.
+// A Store is an open store, with what is particular to its kind.
 type Store struct {
 	// KV is not embedded: it may have more methods than kv.Store, which a
 	// campaign looks for (kv.Queue).
 	KV      kv.Store
 	Address *Address
-
-	Dir    string
-	Etcd   *clientv3.Client
-	Consul *api.Client
-	Redis  redis.UniversalClient
-	SQL    *Database
-	Paxos  *paxoskv.Store
-
-	// Observed says that observers judge when a record is over, not the store.
-	Observed bool
-
-	// Plain and Layout are what the URL says of where a safe keeps its record.
-	// Only etcd has a layout.
-	Plain  bool
-	Layout etcdkv.Layout
-
-	addresses []string // host:port, of a server whose client does not say what is wrong
-
-	with   func(plain bool, layout etcdkv.Layout) kv.Store
-	prefix string // of the keys
-	suffix string // likewise, in etcd
-	closer io.Closer
-	holds  func() []*os.File
+	Backend
 }
 
-// Key returns what the store makes of a name: the key, or in a line of keys the
-// part before the last slash.
-func (s *Store) Key(name string) string { return s.prefix + name + s.suffix }
-
-// Prefix returns what Key puts before a name.
-func (s *Store) Prefix() string { return s.prefix }
-
-// With returns the store as it would be if its URL said so of where a safe keeps
-// its record: a server's. The layout is etcd's.
-func (s *Store) With(plain bool, layout etcdkv.Layout) kv.Store { return s.with(plain, layout) }
-
-// Close closes the client.
-func (s *Store) Close() error {
-	if s.closer == nil {
-		return nil
+// Forget removes what the store keeps of a name beyond its last record, so that
+// tokens grow over it: only for a name that was made up for one occasion. The
+// name must be of lower-case letters, digits, "-" and ":".
+func (s *Store) Forget(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	if err := s.forget(ctx, name); err != nil {
+		return fmt.Errorf("remove what is left of %q: %w", name, err)
 	}
-	return s.closer.Close()
+	return nil
 }
 
-// Holds returns copies of the open files by which this process keeps its records
-// in the store alive. A process that inherits them keeps them alive too, up to
-// their deadlines, after this one has died. The caller closes them.
-func (s *Store) Holds() []*os.File {
-	if s.holds == nil {
-		return nil
+// OldLocks returns the locks at a name that services had before, as far as they can be
+// recognised: see package oldlock. There are none in a store that older locks do not
+// use.
+func (s *Store) OldLocks(ctx context.Context, name string) ([]oldlock.Lock, error) {
+	locks, err := s.oldLocks(ctx, name)
+	if err != nil {
+		err = fmt.Errorf("look for old locks of %.80q: %w", name, err)
 	}
-	return s.holds()
+	return locks, err
 }
 
 // A scheme is one kind of URL.
@@ -212,7 +177,7 @@ func (s scheme) address(name, rest string, getenv func(string) string) (*Address
 		return nil, err
 	}
 	l.tls = len(s.names) > 1 && name == s.names[1]
-	l.getenv = getenv
+	l.getenv, l.kind = getenv, s.names[0]
 	for param, values := range l.query {
 		switch {
 		case !slices.Contains(s.params, param):

@@ -53,20 +53,23 @@ func TestParseAcceptsTheDocumentedForms(t *testing.T) {
 }
 
 func TestOpenReturnsAStoreWithItsClient(t *testing.T) {
+	is := func(kind string) func(*storeurl.Store) bool {
+		return func(s *storeurl.Store) bool { return fmt.Sprintf("%T", s.KV) == kind }
+	}
 	for raw, has := range map[string]func(*storeurl.Store) bool{
 		"mem:":                     func(s *storeurl.Store) bool { return s.Holds() == nil },
-		"file://" + t.TempDir():    func(s *storeurl.Store) bool { return s.Dir != "" },
-		"etcd://127.0.0.1:1/jobs":  func(s *storeurl.Store) bool { return s.Etcd != nil },
-		"consul://127.0.0.1:1":     func(s *storeurl.Store) bool { return s.Consul != nil },
-		"redis://127.0.0.1:1":      func(s *storeurl.Store) bool { return s.Redis != nil },
-		"redis://a,b?cluster=true": func(s *storeurl.Store) bool { return s.Redis != nil },
+		"file://" + t.TempDir():    is("*filekv.Store"),
+		"etcd://127.0.0.1:1/jobs":  is("*etcdkv.Store"),
+		"consul://127.0.0.1:1":     is("*consulkv.Store"),
+		"redis://127.0.0.1:1":      is("*rediskv.Store"),
+		"redis://a,b?cluster=true": is("*rediskv.Store"),
 
-		"etcd://h?expiry=store":      func(s *storeurl.Store) bool { return s.Etcd != nil && !s.Observed && judge(s) == "*etcdkv.Store" },
-		"etcd://h?expiry=observer":   func(s *storeurl.Store) bool { return s.Etcd != nil && s.Observed && judge(s) == "*etcdkv.Observed" },
-		"consul://h?expiry=store":    func(s *storeurl.Store) bool { return s.Consul != nil && !s.Observed && judge(s) == "*consulkv.Store" },
-		"consul://h?expiry=observer": func(s *storeurl.Store) bool { return s.Consul != nil && s.Observed && judge(s) == "*consulkv.Observed" },
-		"redis://h?expiry=store":     func(s *storeurl.Store) bool { return s.Redis != nil && !s.Observed && judge(s) == "*rediskv.Store" },
-		"redis://h?expiry=observer":  func(s *storeurl.Store) bool { return s.Redis != nil && s.Observed && judge(s) == "*rediskv.Observed" },
+		"etcd://h?expiry=store":      func(s *storeurl.Store) bool { return !s.Observed() && judge(s) == "*etcdkv.Store" },
+		"etcd://h?expiry=observer":   func(s *storeurl.Store) bool { return s.Observed() && judge(s) == "*etcdkv.Observed" },
+		"consul://h?expiry=store":    func(s *storeurl.Store) bool { return !s.Observed() && judge(s) == "*consulkv.Store" },
+		"consul://h?expiry=observer": func(s *storeurl.Store) bool { return s.Observed() && judge(s) == "*consulkv.Observed" },
+		"redis://h?expiry=store":     func(s *storeurl.Store) bool { return !s.Observed() && judge(s) == "*rediskv.Store" },
+		"redis://h?expiry=observer":  func(s *storeurl.Store) bool { return s.Observed() && judge(s) == "*rediskv.Observed" },
 	} {
 		t.Run(raw, func(t *testing.T) {
 			a, err := storeurl.Parse(raw, nothing)
@@ -118,8 +121,8 @@ func TestTheURLSaysHowASafeKeepsItsRecord(t *testing.T) {
 	} {
 		t.Run(raw, func(t *testing.T) {
 			store := open(t, raw)
-			require.Equal(t, want.plain, store.Plain)
-			require.Equal(t, want.layout, store.Layout)
+			require.Equal(t, want.plain, storeurl.ViewOf(store).Plain)
+			require.Equal(t, want.layout, storeurl.ViewOf(store).Layout)
 		})
 	}
 }
@@ -285,7 +288,7 @@ func TestTheEnvironmentFillsInWhatTheURLLeavesOut(t *testing.T) {
 	store, err := a.Open()
 	require.NoError(t, err)
 	defer store.Close()
-	require.Equal(t, []string{"https://a:1", "https://b:2"}, store.Etcd.Endpoints())
+	require.Equal(t, []string{"https://a:1", "https://b:2"}, storeurl.Endpoints(store))
 }
 
 func TestTheDefaultIsADirectoryOfTheUsersOwn(t *testing.T) {
@@ -321,8 +324,10 @@ func TestTheDefaultRefusesADirectoryThatOthersCanReach(t *testing.T) {
 // judge names the type that the store has for who judges expiry, and requires that
 // the other way to judge has another.
 func judge(s *storeurl.Store) string {
-	if s.With(false, 0) == nil || fmt.Sprintf("%T", s.With(false, 0)) != fmt.Sprintf("%T", s.KV) || fmt.Sprintf("%T", s.Otherwise()) == fmt.Sprintf("%T", s.KV) {
+	view := storeurl.ViewOf(s)
+	kind := func(observed bool) string { return fmt.Sprintf("%T", view.Store(false, observed, etcdkv.OneKey)) }
+	if kind(s.Observed()) != fmt.Sprintf("%T", s.KV) || kind(!s.Observed()) == kind(s.Observed()) {
 		return ""
 	}
-	return fmt.Sprintf("%T", s.KV)
+	return kind(s.Observed())
 }

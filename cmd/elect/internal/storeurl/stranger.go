@@ -41,24 +41,24 @@ func known(kind string) string {
 
 // instead says what answers at an address where the URL has a server of another kind,
 // or one with TLS where that has none. It is empty where the right one answers.
-func (a *Address) instead(ctx context.Context, addr string) string {
+func (l *location) instead(ctx context.Context, addr string) string {
 	met := recognise(ctx, addr)
-	secured := a.Kind == "etcd" || a.Kind == "consul" || a.Kind == "redis" // from the first byte on, if at all
+	secured := l.kind == "etcd" || l.kind == "consul" || l.kind == "redis" // from the first byte on, if at all
 	switch {
 	case met == unknown:
-		return fmt.Sprintf("%s can be reached: is it %s that is there?", addr, known(a.Kind))
-	case met == someTLS && secured && a.where.tls, met == someHTTP2 && a.Kind == "etcd":
+		return fmt.Sprintf("%s can be reached: is it %s that is there?", addr, known(l.kind))
+	case met == someTLS && secured && l.tls, met == someHTTP2 && l.kind == "etcd":
 		return ""
 	case met == someTLS && secured:
-		return fmt.Sprintf("what is at %s wants TLS: use %ss://", addr, a.Kind)
-	case met == a.Kind && secured && a.where.tls:
-		return fmt.Sprintf("%s is at %s without TLS: use %s://", known(met), addr, a.Kind)
-	case met == a.Kind:
+		return fmt.Sprintf("what is at %s wants TLS: use %ss://", addr, l.kind)
+	case met == l.kind && secured && l.tls:
+		return fmt.Sprintf("%s is at %s without TLS: use %s://", known(met), addr, l.kind)
+	case met == l.kind:
 		return ""
 	}
-	there := fmt.Sprintf("%s is at %s, where the URL has %s", known(met), addr, known(a.Kind))
+	there := fmt.Sprintf("%s is at %s, where the URL has %s", known(met), addr, known(l.kind))
 	if slices.Contains(Schemes(), met) {
-		there += fmt.Sprintf(": use %s://, or the address of %s", met, known(a.Kind))
+		there += fmt.Sprintf(": use %s://, or the address of %s", met, known(l.kind))
 	}
 	return there
 }

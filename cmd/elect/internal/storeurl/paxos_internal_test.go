@@ -1,4 +1,4 @@
-package doctor
+package storeurl
 
 import (
 	"errors"

@@ -1,6 +1,21 @@
-package doctor
+package storeurl
 
-import "github.com/electkv/election/internal/localfs"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/electkv/election/internal/localfs"
+)
+
+// absent says that there is nothing yet at the path of a store, or nothing if there is.
+func absent(path string) string {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf("%s does not exist yet: nobody has stood for election there", path)
+	}
+	return ""
+}
 
 // fileSystem says whether locks and renames in a directory mean the same to all who
 // use it.
