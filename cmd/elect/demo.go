@@ -109,11 +109,8 @@ func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration,
 		return err
 	}
 	s.warn(address, log)
-	if address.Kind == "mem" {
-		return errors.New("store mem: is for one process, and the demo has three; use file:///directory")
-	}
-	if address.Kind == "paxos" {
-		return errors.New("store paxos: has another URL for each member, and the demo takes one for its three; see docs/peers.md")
+	if err := address.Unshared(); err != nil {
+		return err
 	}
 	store, err := address.Open()
 	if err != nil {

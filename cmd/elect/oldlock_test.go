@@ -189,7 +189,7 @@ func TestDoctorLeavesNothingInAnyLayout(t *testing.T) {
 func TestForgetRemovesWhatALostRecordHasLeftBesideItsKey(t *testing.T) {
 	prefix, ctx := "forget-"+rand.Text(), t.Context()
 	record := kv.Record{Signature: "us", Value: "host-7", TTL: time.Minute}
-	lose := func(storeURL string, remove func(key string)) {
+	lose := func(storeURL, key string, remove func(key string)) {
 		t.Helper()
 		address, err := storeurl.Parse(storeURL, func(string) string { return "" })
 		require.NoError(t, err)
@@ -197,14 +197,14 @@ func TestForgetRemovesWhatALostRecordHasLeftBesideItsKey(t *testing.T) {
 		require.NoError(t, err)
 		_, err = store.KV.Create(ctx, "job", record)
 		require.NoError(t, err)
-		remove(store.Key("job"))
+		remove(key)
 		require.NoError(t, store.Forget("job"))
 		require.NoError(t, store.Close())
 	}
 
 	client := redis.NewClient(&redis.Options{Addr: testenv.Redis(t)})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
-	lose("redis://"+testenv.Redis(t)+"?plain=true&prefix="+prefix, func(key string) {
+	lose("redis://"+testenv.Redis(t)+"?plain=true&prefix="+prefix, prefix+"job", func(key string) {
 		require.NoError(t, client.Del(ctx, key).Err())
 		require.Equal(t, int64(1), client.Exists(ctx, "{"+key+"}:election-record").Val())
 	})
@@ -216,7 +216,7 @@ func TestForgetRemovesWhatALostRecordHasLeftBesideItsKey(t *testing.T) {
 	config.Address = testenv.Consul(t)
 	consul, err := api.NewClient(config)
 	require.NoError(t, err)
-	lose("consul://"+config.Address+"/"+prefix+"?plain=true", func(key string) {
+	lose("consul://"+config.Address+"/"+prefix+"?plain=true", prefix+"/job", func(key string) {
 		pair, _, err := consul.KV().Get(key, nil)
 		require.NoError(t, err)
 		_, err = consul.KV().Delete(key, nil)

@@ -36,9 +36,9 @@ type bequest struct {
 // the last process that holds it open.
 func (f *runFlags) bequeaths(address *storeurl.Address, url string) (*bequest, error) {
 	switch {
-	case address.Kind == "file" && f.linger:
+	case address.EndsWithProcess() && f.linger:
 		return nil, errors.New("--linger does not work with a directory, where a lease ends with the process that holds it: use another store")
-	case address.Kind == "file", address.Kind == "mem", address.Kind == "paxos", f.linger:
+	case !address.Releasable(), f.linger:
 		return nil, nil //nolint:nilnil // nothing to bequeath
 	}
 	b := &bequest{Store: url, Secrets: map[string]string{}}

@@ -31,22 +31,12 @@ type settings struct {
 	verbose bool
 }
 
+// rootLong has the forms of URLs where the %s is.
 const rootLong = `Elect chooses one leader among processes that share a store.
 
 Stores (--store, or ELECT_STORE):
 
-  file:///directory                            processes of one host
-  etcd://host:port,host:port/prefix            etcds:// with TLS
-  consul://host:port/prefix                    consuls:// with TLS
-  redis://host:port/database                   rediss:// with TLS
-  redis://host:port,host:port/0?master=NAME    by sentinels
-  redis://host:port,host:port?cluster=true     a cluster
-  sqlite:///file                               processes of one host
-  postgres://user@host:port/database           PostgreSQL (or postgresql://)
-  mysql://user@host:port/database              MySQL, MariaDB (or mariadb://)
-  paxos://own-host:port?peers=...&cluster=NAME the candidates themselves
-  mem:                                         this process only
-
+%s
 Without --store the store is a directory for this user's processes: "elect" in
 $XDG_STATE_HOME, else in .local/state of the home directory, the same for a login,
 cron and a service. elect run names it in its first line. If XDG_STATE_HOME is set
@@ -107,7 +97,7 @@ func newRoot(s *settings) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "elect",
 		Short:         "Choose one leader among processes",
-		Long:          rootLong,
+		Long:          fmt.Sprintf(rootLong, storeurl.Help()),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
@@ -124,7 +114,7 @@ func newRoot(s *settings) *cobra.Command {
 	s.format = asText
 	flags.Var(&s.format, "log-format", "log as text or json")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "the same as --log-level debug")
-	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, storeCompletions()...)
+	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, storeurl.Beginnings()...)
 	complete(root, "log-level", cobra.ShellCompDirectiveNoFileComp, "debug", "info", "warn", "error")
 	complete(root, "log-format", cobra.ShellCompDirectiveNoFileComp, string(asText), string(asJSON))
 	root.AddCommand(newWatch(s), newStatus(s), newResign(s), newTransfer(s), newDoctor(s), newVersion())
@@ -167,21 +157,6 @@ func complete(cmd *cobra.Command, flag string, how cobra.ShellCompDirective, val
 	if err != nil {
 		panic(err) // there is no such flag
 	}
-}
-
-func storeCompletions() []string {
-	all := []string{}
-	for _, scheme := range storeurl.Schemes() {
-		switch scheme {
-		case "mem":
-			all = append(all, "mem:")
-		case "file", "sqlite":
-			all = append(all, scheme+":///")
-		default:
-			all = append(all, scheme+"://")
-		}
-	}
-	return all
 }
 
 // url returns the URL of the store: from the flag, the environment, or the

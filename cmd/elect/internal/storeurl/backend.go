@@ -18,8 +18,6 @@ type Backend interface {
 	// their deadlines, after this one has died. The caller closes them.
 	Holds() []*os.File
 
-	// Key returns what the store makes of a name.
-	Key(name string) string
 	// InLines reports whether records stand in lines of keys, in which old locks may
 	// wait.
 	InLines() bool
@@ -61,13 +59,12 @@ type Backend interface {
 // A base has nothing to close or to remove, and nothing to say.
 type base struct{}
 
-func (base) Close() error           { return nil }
-func (base) Holds() []*os.File      { return nil }
-func (base) Key(name string) string { return name }
-func (base) InLines() bool          { return false }
-func (base) Alone() bool            { return false }
-func (base) Member() bool           { return false }
-func (base) Observed() bool         { return false }
+func (base) Close() error      { return nil }
+func (base) Holds() []*os.File { return nil }
+func (base) InLines() bool     { return false }
+func (base) Alone() bool       { return false }
+func (base) Member() bool      { return false }
+func (base) Observed() bool    { return false }
 
 func (base) Check(context.Context) error       { return nil }
 func (base) Hint(context.Context, bool) string { return "" }

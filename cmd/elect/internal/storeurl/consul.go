@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,9 +17,15 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// consulParams are the URL parameters of Consul besides TLS.
-func consulParams() []string {
-	return []string{"dc", "namespace", "partition", "min-ttl", "plain", expiryParam}
+func consulKind() kind {
+	return kind{
+		name: "consul", secured: "consuls", form: "consul://host:port/prefix", parse: parseConsul,
+		params:  append(tlsParams(), "dc", "namespace", "partition", "min-ttl", "plain", expiryParam),
+		help:    [][2]string{{"consul://host:port/prefix", "consuls:// with TLS"}},
+		secrets: []string{"CONSUL_HTTP_TOKEN", "CONSUL_HTTP_AUTH"}, instead: "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE",
+		called: "Consul", answers: isConsul, refuses: consulRefuses,
+		releasable: true,
+	}
 }
 
 func parseConsul(l *location) (opener, error) {
@@ -36,8 +43,8 @@ func parseConsul(l *location) (opener, error) {
 	if len(addresses) > 0 {
 		config.Address, config.Scheme = addresses[0], "http"
 	}
-	if token := l.user + l.password; token != "" {
-		config.Token, config.TokenFile = token, ""
+	if l.user, l.password = "", l.user+l.password; l.password != "" { // the token, which is a secret
+		config.Token, config.TokenFile = l.password, ""
 	}
 	if dc := l.query.Get("dc"); dc != "" {
 		config.Datacenter = dc
@@ -55,22 +62,16 @@ func parseConsul(l *location) (opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := l.flag("plain")
+	view, err := l.view(l.prefix())
 	if err != nil {
 		return nil, err
 	}
-	observed, err := l.observed()
-	if err != nil {
-		return nil, err
-	}
-	if observed && plain {
+	if view.Observed && view.Plain {
 		return nil, errors.New("expiry=observer and plain exclude each other: a plain value is a leader's as long as a session holds its key, which Consul judges")
 	}
-	prefix := l.prefix()
-	if strings.HasPrefix(prefix, "/") {
+	if strings.HasPrefix(view.Prefix, "/") {
 		return nil, errors.New("two slashes before the prefix; no key of Consul begins with a slash: write one")
 	}
-	view := oldlock.View{Prefix: prefix, Plain: plain, Observed: observed}
 	return func(context.Context, purpose) (*Store, error) {
 		client, err := api.NewClient(config)
 		if err != nil {
@@ -170,7 +171,7 @@ func limited(err error) error {
 
 // forget removes the key, which is left in place, and what was beside it.
 func (c *consulStore) forget(ctx context.Context, name string) error {
-	key := c.Key(name)
+	key := c.view.Key(name)
 	return errors.Join(c.remove(ctx, key), c.remove(ctx, key+".election"))
 }
 
@@ -245,4 +246,15 @@ func connections(most int) Finding {
 		f.Advice = "raise limits.http_max_conns_per_client of the agent"
 	}
 	return f
+}
+
+func isConsul(_ context.Context, _ string, reply []byte) bool {
+	return spoken(reply) == someHTTP && bytes.HasPrefix(reply[min(9, len(reply)):], []byte("200")) && bytes.Contains(reply, []byte("\r\n\r\n\""))
+}
+
+func consulRefuses(err error) bool {
+	if e, ok := errors.AsType[api.StatusError](err); ok {
+		return e.Code == http.StatusForbidden || e.Code == http.StatusUnauthorized
+	}
+	return errors.Is(err, errNoConsul)
 }

@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
@@ -18,8 +20,16 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// etcdParams are the URL parameters of etcd besides TLS.
-func etcdParams() []string { return []string{"layout", "suffix", "plain", expiryParam} }
+func etcdKind() kind {
+	return kind{
+		name: "etcd", secured: "etcds", form: "etcd://host:port[,host:port...]/prefix", parse: parseEtcd,
+		params:  append(tlsParams(), "layout", "suffix", "plain", expiryParam),
+		help:    [][2]string{{"etcd://host:port,host:port/prefix", "etcds:// with TLS"}},
+		secrets: []string{"ETCDCTL_USER", "ETCDCTL_PASSWORD"}, instead: "ETCDCTL_PASSWORD",
+		called: "etcd", onlyHTTP2: true, answers: isEtcd, refuses: etcdRefuses,
+		releasable: true,
+	}
+}
 
 func parseEtcd(l *location) (opener, error) {
 	if len(l.hosts) == 0 {
@@ -61,18 +71,14 @@ func parseEtcd(l *location) (opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := l.flag("plain")
+	view, err := l.view(l.prefix())
 	if err != nil {
 		return nil, err
 	}
-	observed, err := l.observed()
-	if err != nil {
-		return nil, err
-	}
-	if observed && (plain || layout != etcdkv.OneKey) {
+	view.Suffix, view.Layout = l.query.Get("suffix"), layout
+	if view.Observed && (view.Plain || layout != etcdkv.OneKey) {
 		return nil, errors.New("expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges")
 	}
-	view := oldlock.View{Prefix: l.prefix(), Suffix: l.query.Get("suffix"), Plain: plain, Observed: observed, Layout: layout}
 	return func(ctx context.Context, _ purpose) (*Store, error) {
 		client, err := l.connect(ctx, config, addresses)
 		if err != nil {
@@ -238,4 +244,13 @@ func etcdAlarms(ctx context.Context, client *clientv3.Client) Finding {
 		}
 	}
 	return Finding{Level: OK, Subject: "alarms", Found: "none"}
+}
+
+// isEtcd asks another question of what speaks HTTP.
+func isEtcd(ctx context.Context, addr string, reply []byte) bool {
+	return spoken(reply) == someHTTP && bytes.Contains(ask(ctx, addr, "GET /version HTTP/1.0\r\n\r\n"), []byte(`"etcdserver"`))
+}
+
+func etcdRefuses(err error) bool {
+	return errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty) || errors.Is(err, rpctypes.ErrPermissionDenied)
 }

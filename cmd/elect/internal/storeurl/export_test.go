@@ -3,16 +3,16 @@ package storeurl
 import "github.com/electkv/election/cmd/elect/internal/oldlock"
 
 // ViewOf returns where a store keeps its records, if it is a server with keys.
-func ViewOf(s *Store) oldlock.View {
+func ViewOf(s *Store) *oldlock.View {
 	switch b := s.Backend.(type) {
 	case *etcdStore:
-		return b.view
+		return &b.view
 	case *consulStore:
-		return b.view
+		return &b.view
 	case *redisStore:
-		return b.view
+		return &b.view
 	}
-	return oldlock.View{}
+	return &oldlock.View{}
 }
 
 // Endpoints returns those of an etcd.

@@ -20,6 +20,14 @@ const (
 	anyFileSystem   = "any"
 )
 
+func fileKind() kind {
+	return kind{
+		name: "file", form: "file:///directory", params: []string{fileSystemParam}, parse: parseFile,
+		help:            [][2]string{{"file:///directory", "processes of one host"}},
+		endsWithProcess: true,
+	}
+}
+
 func parseFile(l *location) (opener, error) {
 	if len(l.hosts) > 0 || l.user != "" {
 		return nil, errors.New("a directory has no host: write three slashes")

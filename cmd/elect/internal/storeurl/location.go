@@ -19,7 +19,7 @@ type location struct {
 	path           string   // unescaped, with its first slash
 	query          url.Values
 
-	kind   string // of store
+	kind   kind
 	tls    bool
 	getenv func(string) string
 }

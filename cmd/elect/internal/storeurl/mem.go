@@ -8,6 +8,14 @@ import (
 	memkv "github.com/electkv/election/backends/mem"
 )
 
+func memKind() kind {
+	return kind{
+		name: "mem", form: "mem:", parse: parseMem,
+		help:     [][2]string{{"mem:", "this process only"}},
+		unshared: "is for one process, and the demo has three; use file:///directory",
+	}
+}
+
 func parseMem(l *location) (opener, error) {
 	if l.slashes || l.path != "" {
 		return nil, errors.New("memory has no host and no path")

@@ -12,8 +12,16 @@ import (
 	sqlkv "github.com/electkv/election/backends/sql"
 )
 
-// mysqlParams are the URL parameters of MySQL and MariaDB besides those of TLS.
-func mysqlParams() []string { return []string{"tls", "table", expiryParam} }
+func mysqlKind() kind {
+	return kind{
+		name: "mysql", alias: "mariadb", form: "mysql://user@host:port/database", parse: parseMySQL,
+		params:  append(tlsParams(), "tls", "table", expiryParam),
+		help:    [][2]string{{"mysql://user@host:port/database", "MySQL, MariaDB (or mariadb://)"}},
+		secrets: []string{"MYSQL_PWD"}, instead: "MYSQL_PWD",
+		called: "MySQL or MariaDB", answers: isMySQL, refuses: func(err error) bool { return mysqlRefusal(err).forGood() },
+		releasable: true,
+	}
+}
 
 func parseMySQL(l *location) (opener, error) {
 	switch {
@@ -171,4 +179,10 @@ func mysqlTable(ctx context.Context, db *Database) (Finding, error) {
 		f.Advice = "ALTER TABLE … ENGINE = InnoDB"
 	}
 	return f, err
+}
+
+// isMySQL knows the first packet, which MySQL sends before it is asked: the version of
+// the handshake, or a refusal.
+func isMySQL(_ context.Context, _ string, reply []byte) bool {
+	return len(reply) >= 5 && reply[3] == 0 && (reply[4] == 10 || reply[4] == 255)
 }

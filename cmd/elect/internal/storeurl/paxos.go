@@ -13,14 +13,18 @@ import (
 	paxoskv "github.com/electkv/election/backends/paxos"
 )
 
-// paxosParams are the URL parameters of a cluster of candidates.
-func paxosParams() []string {
-	return []string{"peers", "cluster", "cacert", "cert", "key", "dir", "founding", "listen", "max-ttl", "round", "drift"}
-}
-
 // noCertificate says what to do about it.
 const noCertificate = "members prove to each other who they are: name cert, key and cacert, " +
 	"or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; docs/peers.md has the openssl commands that make them"
+
+func paxosKind() kind {
+	return kind{
+		name: "paxos", form: "paxos://host:port?peers=host:port,host:port&cluster=name", parse: parsePaxos,
+		params:   []string{"peers", "cluster", "cacert", "cert", "key", "dir", "founding", "listen", "max-ttl", "round", "drift"},
+		help:     [][2]string{{"paxos://own-host:port?peers=...&cluster=NAME", "the candidates themselves"}},
+		unshared: "has another URL for each member, and the demo takes one for its three; see docs/peers.md",
+	}
+}
 
 func parsePaxos(l *location) (opener, error) {
 	switch {

@@ -24,9 +24,15 @@ func libpqParams() []string {
 	return []string{"sslmode", "sslrootcert", "sslcert", "sslkey", "target_session_attrs", "application_name"}
 }
 
-// postgresParams are the URL parameters of PostgreSQL.
-func postgresParams() []string {
-	return append(libpqParams(), "default_query_exec_mode", "schema", "table", expiryParam)
+func postgresKind() kind {
+	return kind{
+		name: "postgres", alias: "postgresql", form: "postgres://user@host:port/database", parse: parsePostgres,
+		params:  append(libpqParams(), "default_query_exec_mode", "schema", "table", expiryParam),
+		help:    [][2]string{{"postgres://user@host:port/database", "PostgreSQL (or postgresql://)"}},
+		secrets: []string{"PGPASSWORD", "PGSSLPASSWORD"}, instead: "PGPASSWORD or PGPASSFILE",
+		called: "PostgreSQL", answers: isPostgres, refuses: func(err error) bool { return postgresRefusal(err).forGood() },
+		releasable: true,
+	}
 }
 
 // parsePostgres leaves everything that the URL leaves out to the variables of
@@ -235,4 +241,14 @@ func postgresPooler(ctx context.Context, db *Database) (Finding, error) {
 		Warn, "changes", "a pooler such as PgBouncer stands between: candidates look for them about once a second",
 		"that is later and dearer than to be told, and no less safe", "let candidates connect to the server itself",
 	}, nil
+}
+
+// isPostgres asks whether TLS is to be had, which PostgreSQL answers with one byte. It
+// hangs up on the question before.
+func isPostgres(ctx context.Context, addr string, reply []byte) bool {
+	if len(reply) > 0 {
+		return false
+	}
+	reply = ask(ctx, addr, "\x00\x00\x00\x08\x04\xd2\x16\x2f")
+	return len(reply) == 1 && (reply[0] == 'S' || reply[0] == 'N')
 }

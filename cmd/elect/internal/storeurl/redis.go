@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,9 +17,20 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// redisParams are the URL parameters of Redis besides TLS.
-func redisParams() []string {
-	return []string{"master", "cluster", "sentinel-user", "prefix", "quarantine", "plain", expiryParam}
+func redisKind() kind {
+	return kind{
+		name: "redis", secured: "rediss", parse: parseRedis,
+		form:   "redis://host:port/database (several hosts with ?master=name or ?cluster=true)",
+		params: append(tlsParams(), "master", "cluster", "sentinel-user", "prefix", "quarantine", "plain", expiryParam),
+		help: [][2]string{
+			{"redis://host:port/database", "rediss:// with TLS"},
+			{"redis://host:port,host:port/0?master=NAME", "by sentinels"},
+			{"redis://host:port,host:port?cluster=true", "a cluster"},
+		},
+		secrets: []string{"REDISCLI_AUTH", "REDISCLI_SENTINEL_AUTH"}, instead: "REDISCLI_AUTH",
+		called: "Redis", answers: isRedis, refuses: redisRefuses,
+		releasable: true,
+	}
 }
 
 func parseRedis(l *location) (opener, error) {
@@ -72,18 +84,13 @@ func parseRedis(l *location) (opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	plain, err := l.flag("plain")
+	view, err := l.view(l.query.Get("prefix"))
 	if err != nil {
 		return nil, err
 	}
-	observed, err := l.observed()
-	if err != nil {
-		return nil, err
-	}
-	if observed && plain {
+	if view.Observed && view.Plain {
 		return nil, errors.New("expiry=observer and plain exclude each other: a plain value ends with its key's expiry, which the server judges")
 	}
-	view := oldlock.View{Prefix: l.query.Get("prefix"), Plain: plain, Observed: observed}
 	return func(context.Context, purpose) (*Store, error) {
 		r := &redisStore{server{view: view, where: l, addresses: options.Addrs}, redis.NewUniversalClient(options), quarantine}
 		r.view.Store = r.with
@@ -123,7 +130,7 @@ func (r *redisStore) Close() error { return r.client.Close() }
 // forget removes the keys beside that of the name: see the package documentation of
 // rediskv.
 func (r *redisStore) forget(ctx context.Context, name string) (err error) {
-	key := r.Key(name)
+	key := r.view.Key(name)
 	for _, stem := range []string{"{" + key + "}", key + ":"} {
 		for _, ending := range []string{":election-fence", ":election-server", ":election-record"} {
 			err = errors.Join(err, r.client.Del(ctx, stem+ending).Err())
@@ -168,4 +175,14 @@ func redisFact(fact rediskv.Finding) Finding {
 		f.Level = Warn
 	}
 	return f
+}
+
+// isRedis knows a reply of Redis, which takes the line for a command with an argument
+// too many.
+func isRedis(_ context.Context, _ string, reply []byte) bool {
+	return len(reply) >= 5 && (reply[0] == '-' || reply[0] == '+')
+}
+
+func redisRefuses(err error) bool {
+	return slices.ContainsFunc([]string{"NOAUTH", "WRONGPASS", "NOPERM"}, func(code string) bool { return redis.HasErrorPrefix(err, code) })
 }

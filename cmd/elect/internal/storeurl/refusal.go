@@ -4,13 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"net"
-	"net/http"
 	"slices"
 	"syscall"
-
-	"github.com/hashicorp/consul/api"
-	"github.com/redis/go-redis/v9"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/electkv/election/kv"
 )
@@ -34,29 +29,8 @@ func IsAway(err error) bool {
 // and names that the store never takes. Not so of servers that are starting, have no
 // leader or take no writes at the moment.
 func IsRefusal(err error) bool {
-	if errors.Is(err, kv.ErrInvalid) || errors.Is(err, errNoConsul) {
-		return true
-	}
-	for _, refusal := range []func(error) refusal{postgresRefusal, mysqlRefusal, sqliteRefusal} {
-		if refusal(err).forGood() {
-			return true
-		}
-	}
-	return isLogin(err) || isForbidden(err) || isMissing(err)
-}
-
-// isLogin reports whether a server does not know the user, or the password.
-func isLogin(err error) bool {
-	return errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrUserEmpty) ||
-		redis.HasErrorPrefix(err, "NOAUTH") || redis.HasErrorPrefix(err, "WRONGPASS")
-}
-
-// isForbidden reports whether a server knows the user, and does not let it.
-func isForbidden(err error) bool {
-	if e, ok := errors.AsType[api.StatusError](err); ok {
-		return e.Code == http.StatusForbidden || e.Code == http.StatusUnauthorized
-	}
-	return errors.Is(err, rpctypes.ErrPermissionDenied) || redis.HasErrorPrefix(err, "NOPERM")
+	return errors.Is(err, kv.ErrInvalid) || isMissing(err) ||
+		slices.ContainsFunc(kinds(), func(k kind) bool { return k.refuses != nil && k.refuses(err) })
 }
 
 // isMissing reports whether a file is not there, or not for this user. A socket that

@@ -44,7 +44,7 @@ func TestEachVariableThatAStoreIsOpenedByIsKnownForASecretOrForNone(t *testing.T
 		require.Contains(t, read, name, "the sources are not read right")
 	}
 	for _, name := range read {
-		require.Contains(t, known, name, "does it hold a secret? say so in secrets.go, or here")
+		require.Contains(t, known, name, "does it hold a secret? say so in the file of the store, or here")
 	}
 }
 

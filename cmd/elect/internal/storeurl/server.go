@@ -16,14 +16,23 @@ type server struct {
 	addresses []string // host:port
 }
 
+// view returns what the URL says of a server's records, with the prefix of their keys.
+func (l *location) view(prefix string) (oldlock.View, error) {
+	plain, err := l.flag("plain")
+	if err != nil {
+		return oldlock.View{}, err
+	}
+	observed, err := l.observed()
+	return oldlock.View{Prefix: prefix, Plain: plain, Observed: observed}, err
+}
+
 // store returns what the URL asks for.
 func (s *server) store() kv.Store {
 	return s.view.Store(s.view.Plain, s.view.Observed, s.view.Layout)
 }
 
-func (s *server) Key(name string) string { return s.view.Key(name) }
-func (s *server) InLines() bool          { return s.view.Layout != etcdkv.OneKey }
-func (s *server) Observed() bool         { return s.view.Observed }
+func (s *server) InLines() bool  { return s.view.Layout != etcdkv.OneKey }
+func (s *server) Observed() bool { return s.view.Observed }
 
 func (s *server) Hint(ctx context.Context, silent bool) string {
 	return s.where.reachable(ctx, s.addresses, silent)

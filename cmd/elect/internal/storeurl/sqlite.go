@@ -15,8 +15,14 @@ import (
 	"github.com/electkv/election/internal/localfs"
 )
 
-// sqliteParams are the URL parameters of SQLite.
-func sqliteParams() []string { return []string{"table", expiryParam, fileSystemParam} }
+func sqliteKind() kind {
+	return kind{
+		name: "sqlite", form: "sqlite:///file", params: []string{"table", expiryParam, fileSystemParam}, parse: parseSQLite,
+		help:       [][2]string{{"sqlite:///file", "processes of one host"}},
+		refuses:    func(err error) bool { return sqliteRefusal(err).forGood() },
+		releasable: true,
+	}
+}
 
 func parseSQLite(l *location) (opener, error) {
 	if len(l.hosts) > 0 || l.user != "" {

@@ -1,16 +1,7 @@
-// Package storeurl turns the URL of a store into a store.
-//
-//	mem:                                        this process only
-//	file:///directory                           processes of one host
-//	etcd://host:port,host:port/prefix           etcds:// with TLS
-//	consul://host:port/prefix                   consuls:// with TLS
-//	redis://host:port/database                  rediss:// with TLS
-//	redis://host:port,host:port/0?master=name   by sentinels
-//	redis://host:port,host:port?cluster=true    a cluster
-//	sqlite:///file                              processes of one host
-//	postgres://user@host:port/database          postgresql:// as well
-//	mysql://user@host:port/database             mariadb:// as well
-//	paxos://own:port?peers=a:port,b:port&cluster=name   the candidates themselves
+// Package storeurl turns the URL of a store into a store. Each kind of store is in the
+// file of its name: how its URL is written and what is known of it before it is open
+// (kind), and what it does when it is (Backend). To add one, write such a file, and put
+// it into the list that is called kinds.
 //
 // Credentials come from the URL's user part or, better, since everybody on the
 // host can read a command line, from the environment variables that the store's
@@ -37,9 +28,6 @@ import (
 
 // An Address is the checked URL of a store.
 type Address struct {
-	// Kind is the scheme without TLS: "mem", "file", "etcd", "consul", "redis",
-	// "sqlite", "postgres", "mysql".
-	Kind  string
 	shown string
 	where *location
 	open  opener
@@ -115,39 +103,12 @@ func (s *Store) OldLocks(ctx context.Context, name string) ([]oldlock.Lock, erro
 	return locks, err
 }
 
-// A scheme is one kind of URL.
-type scheme struct {
-	names  []string // the second is the one with TLS
-	alias  string   // of the first
-	form   string   // for people
-	params []string
-	parse  func(l *location) (opener, error)
-}
-
-func schemes() []scheme {
-	return []scheme{
-		{names: []string{"mem"}, form: "mem:", parse: parseMem},
-		{names: []string{"file"}, form: "file:///directory", params: []string{fileSystemParam}, parse: parseFile},
-		{names: []string{"etcd", "etcds"}, form: "etcd://host:port[,host:port...]/prefix", params: append(tlsParams(), etcdParams()...), parse: parseEtcd},
-		{names: []string{"consul", "consuls"}, form: "consul://host:port/prefix", params: append(tlsParams(), consulParams()...), parse: parseConsul},
-		{names: []string{"redis", "rediss"}, form: "redis://host:port/database (several hosts with ?master=name or ?cluster=true)", params: append(tlsParams(), redisParams()...), parse: parseRedis},
-		{names: []string{"sqlite"}, form: "sqlite:///file", params: sqliteParams(), parse: parseSQLite},
-		{names: []string{"postgres"}, alias: "postgresql", form: "postgres://user@host:port/database", params: postgresParams(), parse: parsePostgres},
-		{names: []string{"mysql"}, alias: "mariadb", form: "mysql://user@host:port/database", params: append(tlsParams(), mysqlParams()...), parse: parseMySQL},
-		{names: []string{"paxos"}, form: "paxos://host:port?peers=host:port,host:port&cluster=name", params: paxosParams(), parse: parsePaxos},
+// kinds returns all kinds of stores, each from the file of its name.
+func kinds() []kind {
+	return []kind{
+		memKind(), fileKind(), etcdKind(), consulKind(), redisKind(),
+		sqliteKind(), postgresKind(), mysqlKind(), paxosKind(),
 	}
-}
-
-// Schemes returns the URL schemes that Parse accepts.
-func Schemes() []string {
-	names := []string{}
-	for _, s := range schemes() {
-		names = append(names, s.names...)
-		if s.alias != "" {
-			names = append(names, s.alias)
-		}
-	}
-	return names
 }
 
 // Parse checks a URL. getenv looks up environment variables. It asks no store,
@@ -155,61 +116,20 @@ func Schemes() []string {
 func Parse(raw string, getenv func(string) string) (*Address, error) {
 	name, rest, ok := strings.Cut(raw, ":")
 	if !ok || !isScheme(name) {
-		return nil, fmt.Errorf("the store is not a URL; use %s", forms(schemes()))
+		return nil, fmt.Errorf("the store is not a URL; use %s", forms())
 	}
 	name = strings.ToLower(name)
-	for _, s := range schemes() {
-		if !slices.Contains(s.names, name) && (s.alias == "" || s.alias != name) {
+	for _, k := range kinds() {
+		if !slices.Contains(k.schemes(), name) {
 			continue
 		}
-		a, err := s.address(name, rest, getenv)
+		a, err := k.address(name, rest, getenv)
 		if err != nil {
-			return nil, fmt.Errorf("store %s: %w; use %s", name+":...", err, s.usage())
+			return nil, fmt.Errorf("store %s: %w; use %s", name+":...", err, k.usage())
 		}
 		return a, nil
 	}
-	return nil, fmt.Errorf("store %s: unknown scheme %q; use %s", name+":...", name, forms(schemes()))
-}
-
-func (s scheme) address(name, rest string, getenv func(string) string) (*Address, error) {
-	l, err := locate(rest)
-	if err != nil {
-		return nil, err
-	}
-	l.tls = len(s.names) > 1 && name == s.names[1]
-	l.getenv, l.kind = getenv, s.names[0]
-	for param, values := range l.query {
-		switch {
-		case !slices.Contains(s.params, param):
-			return nil, fmt.Errorf("unknown parameter %s", quoteName(param))
-		case len(values) > 1:
-			return nil, fmt.Errorf("parameter %q is given twice", param)
-		case values[0] == "": // a variable that is not set, perhaps
-			return nil, fmt.Errorf("parameter %q is empty: give it a value, or leave it out", param)
-		}
-	}
-	open, err := s.parse(l)
-	if err != nil {
-		return nil, err
-	}
-	return &Address{Kind: s.names[0], shown: name + ":" + l.String(), where: l, open: open}, nil
-}
-
-// usage says how to write a URL of the scheme.
-func (s scheme) usage() string {
-	if len(s.params) == 0 {
-		return s.form
-	}
-	return s.form + ", parameters " + strings.Join(s.params, " ")
-}
-
-func forms(all []scheme) string {
-	texts := []string{}
-	for _, s := range all {
-		form, _, _ := strings.Cut(s.form, " ")
-		texts = append(texts, form)
-	}
-	return strings.Join(texts, ", ") + " (TLS: etcds, consuls, rediss)"
+	return nil, fmt.Errorf("store %s: unknown scheme %q; use %s", name+":...", name, forms())
 }
 
 func isScheme(s string) bool {

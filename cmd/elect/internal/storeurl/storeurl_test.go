@@ -100,7 +100,7 @@ func TestTheURLSaysWhichKeyANameHas(t *testing.T) {
 		{"redis://h?prefix=rueidislock:0:", "a", "rueidislock:0:a"},
 	} {
 		t.Run(c.url+" "+c.name, func(t *testing.T) {
-			require.Equal(t, c.key, open(t, c.url).Key(c.name))
+			require.Equal(t, c.key, storeurl.ViewOf(open(t, c.url)).Key(c.name))
 		})
 	}
 }
@@ -135,7 +135,7 @@ func TestOnlyLayoutQueueHasLines(t *testing.T) {
 	}
 	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=queue", "a/b"), kv.ErrInvalid)
 	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=claim", "a/b"), kv.ErrInvalid)
-	require.Equal(t, "/a/", open(t, "etcd://127.0.0.1:1//?layout=queue&suffix=/").Key("a"))
+	require.Equal(t, "/a/", storeurl.ViewOf(open(t, "etcd://127.0.0.1:1//?layout=queue&suffix=/")).Key("a"))
 	require.NotErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=key", "a/b"), kv.ErrInvalid)
 }
 
@@ -252,6 +252,12 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 			want = strings.Replace(want, "store etcd:", "store "+strings.SplitN(raw, ":", 2)[0]+":", 1)
 			require.EqualError(t, err, want)
 		})
+	}
+}
+
+func TestTheHelpNamesEachScheme(t *testing.T) {
+	for _, beginning := range storeurl.Beginnings() {
+		require.Contains(t, storeurl.Help(), beginning)
 	}
 }
 

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"time"
 )
 
 // replyTime is how long a server has to answer a question about what it is.
 const replyTime = 1500 * time.Millisecond
 
-// What answers at an address: the kind of a store, or one of these.
+// What answers at an address: the name of a kind of store, or one of these.
 const (
 	unknown   = ""
 	someHTTP  = "HTTP"
@@ -22,92 +21,63 @@ const (
 	someTLS   = "TLS"
 )
 
-// known says what people call a kind of server.
-func known(kind string) string {
-	switch kind {
-	case "etcd":
-		return "etcd"
-	case "consul":
-		return "Consul"
-	case "redis":
-		return "Redis"
-	case "postgres":
-		return "PostgreSQL"
-	case "mysql":
-		return "MySQL or MariaDB"
-	}
-	return "something that speaks " + kind
-}
-
 // instead says what answers at an address where the URL has a server of another kind,
 // or one with TLS where that has none. It is empty where the right one answers.
 func (l *location) instead(ctx context.Context, addr string) string {
-	met := recognise(ctx, addr)
-	secured := l.kind == "etcd" || l.kind == "consul" || l.kind == "redis" // from the first byte on, if at all
+	own, met := l.kind, recognise(ctx, addr)
+	secured := own.secured != "" // from the first byte on, if at all
 	switch {
 	case met == unknown:
-		return fmt.Sprintf("%s can be reached: is it %s that is there?", addr, known(l.kind))
-	case met == someTLS && secured && l.tls, met == someHTTP2 && l.kind == "etcd":
+		return fmt.Sprintf("%s can be reached: is it %s that is there?", addr, own.called)
+	case met == someTLS && secured && l.tls, met == someHTTP2 && own.onlyHTTP2:
 		return ""
 	case met == someTLS && secured:
-		return fmt.Sprintf("what is at %s wants TLS: use %ss://", addr, l.kind)
-	case met == l.kind && secured && l.tls:
-		return fmt.Sprintf("%s is at %s without TLS: use %s://", known(met), addr, l.kind)
-	case met == l.kind:
+		return fmt.Sprintf("what is at %s wants TLS: use %s://", addr, own.secured)
+	case met == own.name && secured && l.tls:
+		return fmt.Sprintf("%s is at %s without TLS: use %s://", own.called, addr, own.name)
+	case met == own.name:
 		return ""
 	}
-	there := fmt.Sprintf("%s is at %s, where the URL has %s", known(met), addr, known(l.kind))
-	if slices.Contains(Schemes(), met) {
-		there += fmt.Sprintf(": use %s://, or the address of %s", met, known(l.kind))
+	for _, k := range kinds() {
+		if k.name == met {
+			return fmt.Sprintf("%s is at %s, where the URL has %s: use %s://, or the address of %s", k.called, addr, own.called, met, own.called)
+		}
 	}
-	return there
+	return fmt.Sprintf("something that speaks %s is at %s, where the URL has %s", met, addr, own.called)
 }
 
 // recognise asks what is at an address which kind of server it is, in ways that no
 // server takes amiss.
 func recognise(ctx context.Context, addr string) string {
-	// Redis takes the line for a command with an argument too many, PostgreSQL hangs
-	// up, and MySQL has spoken first.
 	reply := ask(ctx, addr, "GET /v1/status/leader HTTP/1.0\r\n\r\n")
-	switch kind := spoken(reply); {
-	case kind != someHTTP:
-		if kind != unknown {
-			return kind
+	met := spoken(reply)
+	if met == someTLS || met == someHTTP2 {
+		return met
+	}
+	for _, k := range kinds() {
+		if k.answers != nil && k.answers(ctx, addr, reply) {
+			return k.name
 		}
-	case bytes.Contains(reply, []byte("HTTP request to an HTTPS server")):
-		return someTLS
-	case bytes.HasPrefix(reply[min(9, len(reply)):], []byte("200")) && bytes.Contains(reply, []byte("\r\n\r\n\"")):
-		return "consul"
-	case bytes.Contains(ask(ctx, addr, "GET /version HTTP/1.0\r\n\r\n"), []byte(`"etcdserver"`)):
-		return "etcd"
-	default:
-		return someHTTP
 	}
-	// PostgreSQL answers this question, whether TLS is to be had, with one byte.
-	if reply := ask(ctx, addr, "\x00\x00\x00\x08\x04\xd2\x16\x2f"); len(reply) == 1 && (reply[0] == 'S' || reply[0] == 'N') {
-		return "postgres"
-	}
-	if handshakes(ctx, addr) {
+	if met == unknown && handshakes(ctx, addr) {
 		return someTLS
 	}
-	return unknown
+	return met
 }
 
-// spoken returns what it is that speaks so.
-func spoken(b []byte) string {
+// spoken returns the protocol of a reply, if it is one that several servers speak.
+func spoken(reply []byte) string {
 	switch {
-	case len(b) < 5:
+	case len(reply) < 5:
 		return unknown
-	case b[0] == '-' || b[0] == '+':
-		return "redis"
-	case bytes.HasPrefix(b, []byte("HTTP/1.")):
-		return someHTTP
-	case b[0] == 0x15 && b[1] == 3: // an alert
+	case bytes.HasPrefix(reply, []byte("HTTP/1.")) && bytes.Contains(reply, []byte("HTTP request to an HTTPS server")):
 		return someTLS
-	case b[3] == 4 && b[0] == 0: // the settings with which HTTP/2 begins
+	case bytes.HasPrefix(reply, []byte("HTTP/1.")):
+		return someHTTP
+	case reply[0] == 0x15 && reply[1] == 3: // an alert
+		return someTLS
+	case reply[3] == 4 && reply[0] == 0: // the settings with which HTTP/2 begins
 		return someHTTP2
-	case b[3] == 0 && (b[4] == 10 || b[4] == 255): // the version of the handshake, or a refusal
-		return "mysql"
 	}
 	return unknown
 }
