@@ -23,7 +23,7 @@ import (
 	"github.com/electkv/election/cmd/elect/internal/demo"
 	"github.com/electkv/election/cmd/elect/internal/order"
 	"github.com/electkv/election/cmd/elect/internal/reserved"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
@@ -90,7 +90,7 @@ func oneOrder(_ *cobra.Command, args []string) error {
 func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration, out, progress io.Writer) (err error) {
 	url := s.store
 	if url == "" {
-		url = os.Getenv(storeurl.Variable)
+		url = os.Getenv(stores.Variable)
 	}
 	if url == "" {
 		dir, err := os.MkdirTemp("", "elect-demo-")
@@ -98,9 +98,9 @@ func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration,
 			return err
 		}
 		defer os.RemoveAll(dir)
-		url = storeurl.File(dir)
+		url = stores.File(dir)
 	}
-	address, err := storeurl.Parse(url, os.Getenv)
+	address, err := stores.Parse(url, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func candidateCommand(url, name string) func(demo.Part) *exec.Cmd {
 			panic(err) // a part always has a text
 		}
 		cmd := exec.Command(path, candidateRole, name, string(text))
-		cmd.Env = append(os.Environ(), storeurl.Variable+"="+url)
+		cmd.Env = append(os.Environ(), stores.Variable+"="+url)
 		return cmd
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election/cmd/elect/internal/doctor"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
 const doctorLong = `Say what the store can and cannot promise, and why.
@@ -70,10 +70,10 @@ func newDoctor(s *settings) *cobra.Command {
 }
 
 // printFindings writes the findings; its error says that one is FAIL.
-func printFindings(out io.Writer, f format, findings []storeurl.Finding) error {
+func printFindings(out io.Writer, f format, findings []stores.Finding) error {
 	var verdict error
 	for _, found := range findings {
-		if found.Level == storeurl.Fail {
+		if found.Level == stores.Fail {
 			verdict = exit{status: statusNo}
 		}
 		if err := printFinding(out, f, found); err != nil {
@@ -83,7 +83,7 @@ func printFindings(out io.Writer, f format, findings []storeurl.Finding) error {
 	return verdict
 }
 
-func printFinding(out io.Writer, f format, found storeurl.Finding) error {
+func printFinding(out io.Writer, f format, found stores.Finding) error {
 	if f == asJSON {
 		return jsonLine(out, found)
 	}

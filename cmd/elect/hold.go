@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
@@ -22,7 +22,7 @@ type hold struct {
 
 // holdOn adds what keeps the election closed. What cannot be found out is said, and no
 // failure.
-func holdOn(ctx context.Context, store *storeurl.Store, s *state, log io.Writer) {
+func holdOn(ctx context.Context, store *stores.Store, s *state, log io.Writer) {
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
 	defer cancel()
 	h, err := election.CurrentHold(ctx, store.KV, s.Name)

@@ -18,7 +18,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -191,7 +191,7 @@ func TestForgetRemovesWhatALostRecordHasLeftBesideItsKey(t *testing.T) {
 	record := kv.Record{Signature: "us", Value: "host-7", TTL: time.Minute}
 	lose := func(storeURL, key string, remove func(key string)) {
 		t.Helper()
-		address, err := storeurl.Parse(storeURL, func(string) string { return "" })
+		address, err := stores.Parse(storeURL, func(string) string { return "" })
 		require.NoError(t, err)
 		store, err := address.Open()
 		require.NoError(t, err)

@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
@@ -34,7 +34,7 @@ type bequest struct {
 // bequeaths returns what all terms bequeath, or nil if a guard is not to release their
 // records: with --linger, and in a store where nobody could or where a record ends with
 // the last process that holds it open.
-func (f *runFlags) bequeaths(address *storeurl.Address, url string) (*bequest, error) {
+func (f *runFlags) bequeaths(address *stores.Address, url string) (*bequest, error) {
 	switch {
 	case address.EndsWithProcess() && f.linger:
 		return nil, errors.New("--linger does not work with a directory, where a lease ends with the process that holds it: use another store")
@@ -76,7 +76,7 @@ func release(text json.RawMessage) {
 	for name, value := range b.Secrets {
 		_ = os.Setenv(name, value) // of the guard's own: nobody is left who could inherit it
 	}
-	address, err := storeurl.Parse(b.Store, os.Getenv)
+	address, err := stores.Parse(b.Store, os.Getenv)
 	if err != nil {
 		return
 	}
@@ -93,7 +93,7 @@ func release(text json.RawMessage) {
 
 // remove makes one try, with a client of its own: that of a try before may wait long until
 // it connects again.
-func (b *bequest) remove(ctx context.Context, address *storeurl.Address) error {
+func (b *bequest) remove(ctx context.Context, address *stores.Address) error {
 	store, err := address.Open()
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -27,7 +27,7 @@ const (
 // at returns a place in a store, with an election of its own.
 func at(t *testing.T, url string) *place {
 	t.Helper()
-	address, err := storeurl.Parse(url, os.Getenv)
+	address, err := stores.Parse(url, os.Getenv)
 	require.NoError(t, err)
 	store, err := address.Open()
 	require.NoError(t, err)

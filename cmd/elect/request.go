@@ -14,7 +14,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/reserved"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
@@ -147,7 +147,7 @@ func (r *request) make(cmd *cobra.Command, name string, ask func(context.Context
 }
 
 // explain adds to an error what helps to get on, and which exit status it means.
-func explain(ctx context.Context, store *storeurl.Store, name string, err error) error {
+func explain(ctx context.Context, store *stores.Store, name string, err error) error {
 	switch {
 	case errors.Is(err, election.ErrNoLeader):
 		return exit{statusNo, fmt.Errorf("nobody leads %s: there is nobody to ask", printable(name))}
@@ -170,7 +170,7 @@ func explain(ctx context.Context, store *storeurl.Store, name string, err error)
 
 // show prints who leads. What was asked for has come about: that it cannot be told
 // who leads now is said, and no failure.
-func (r *request) show(ctx context.Context, store *storeurl.Store, name string, out, log io.Writer) error {
+func (r *request) show(ctx context.Context, store *stores.Store, name string, out, log io.Writer) error {
 	leader, vacant, err := next(ctx, store.KV, name)
 	if err != nil {
 		fmt.Fprintf(log, "elect: it is done, but it cannot be told who leads now: %s\n", oneLine(err))

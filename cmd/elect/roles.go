@@ -15,7 +15,7 @@ import (
 
 	"github.com/electkv/election/cmd/elect/internal/demo"
 	"github.com/electkv/election/cmd/elect/internal/guard"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
 // candidateRole is the first argument that makes this program a candidate of the
@@ -49,7 +49,7 @@ func candidate(args []string) error {
 	if len(args) != 2 || json.Unmarshal([]byte(args[1]), &part) != nil {
 		return errors.New("a candidate is started by elect demo only")
 	}
-	address, err := storeurl.Parse(os.Getenv("ELECT_STORE"), os.Getenv)
+	address, err := stores.Parse(os.Getenv("ELECT_STORE"), os.Getenv)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
@@ -97,7 +97,7 @@ func newRoot(s *settings) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "elect",
 		Short:         "Choose one leader among processes",
-		Long:          fmt.Sprintf(rootLong, storeurl.Help()),
+		Long:          fmt.Sprintf(rootLong, stores.Help()),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
@@ -114,7 +114,7 @@ func newRoot(s *settings) *cobra.Command {
 	s.format = asText
 	flags.Var(&s.format, "log-format", "log as text or json")
 	flags.BoolVarP(&s.verbose, "verbose", "v", false, "the same as --log-level debug")
-	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, storeurl.Beginnings()...)
+	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, stores.Beginnings()...)
 	complete(root, "log-level", cobra.ShellCompDirectiveNoFileComp, "debug", "info", "warn", "error")
 	complete(root, "log-format", cobra.ShellCompDirectiveNoFileComp, string(asText), string(asJSON))
 	root.AddCommand(newWatch(s), newStatus(s), newResign(s), newTransfer(s), newDoctor(s), newVersion())
@@ -165,7 +165,7 @@ func (s *settings) url(byDefault func(getenv func(string) string) (string, error
 	if s.store != "" {
 		return s.store, nil
 	}
-	if env := os.Getenv(storeurl.Variable); env != "" {
+	if env := os.Getenv(stores.Variable); env != "" {
 		return env, nil
 	}
 	if os.Getenv(storeVariable) == withheld {
@@ -175,23 +175,23 @@ func (s *settings) url(byDefault func(getenv func(string) string) (string, error
 }
 
 // address checks the URL of the store.
-func (s *settings) address(byDefault func(getenv func(string) string) (string, error)) (*storeurl.Address, error) {
+func (s *settings) address(byDefault func(getenv func(string) string) (string, error)) (*stores.Address, error) {
 	url, err := s.url(byDefault)
 	if err != nil {
 		return nil, err
 	}
-	return storeurl.Parse(url, os.Getenv)
+	return stores.Parse(url, os.Getenv)
 }
 
 // open checks the URL of the store and opens it.
-func (s *settings) open() (*storeurl.Store, error) {
-	return s.opened(storeurl.Default, (*storeurl.Address).Open)
+func (s *settings) open() (*stores.Store, error) {
+	return s.opened(stores.Default, (*stores.Address).Open)
 }
 
 // observe opens the store for a command that only reads, and says on log where there is
 // nothing to read yet.
-func (s *settings) observe(log io.Writer) (*storeurl.Store, error) {
-	store, err := s.opened(storeurl.DefaultToRead, (*storeurl.Address).Observe)
+func (s *settings) observe(log io.Writer) (*stores.Store, error) {
+	store, err := s.opened(stores.DefaultToRead, (*stores.Address).Observe)
 	if err == nil {
 		if absent := store.Absent(); absent != "" {
 			fmt.Fprintf(log, "elect: %s\n", absent)
@@ -200,7 +200,7 @@ func (s *settings) observe(log io.Writer) (*storeurl.Store, error) {
 	return store, err
 }
 
-func (s *settings) opened(byDefault func(func(string) string) (string, error), how func(*storeurl.Address) (*storeurl.Store, error)) (*storeurl.Store, error) {
+func (s *settings) opened(byDefault func(func(string) string) (string, error), how func(*stores.Address) (*stores.Store, error)) (*stores.Store, error) {
 	address, err := s.address(byDefault)
 	if err != nil {
 		return nil, err
@@ -213,7 +213,7 @@ func (s *settings) opened(byDefault func(func(string) string) (string, error), h
 }
 
 // named reports whether the user has said which store to use.
-func (s *settings) named() bool { return s.store != "" || os.Getenv(storeurl.Variable) != "" }
+func (s *settings) named() bool { return s.store != "" || os.Getenv(stores.Variable) != "" }
 
 // former returns where the default store was before, if others may still be there, and
 // this command is in the default store.
@@ -221,17 +221,17 @@ func (s *settings) former() string {
 	if s.named() {
 		return ""
 	}
-	return storeurl.FormerDefault(os.Getenv)
+	return stores.FormerDefault(os.Getenv)
 }
 
 // probe reads a safe once, so that a store that cannot be used is known before
 // anybody waits for it. Candidates that are the store themselves have to wait for
 // each other.
-func probe(ctx context.Context, store *storeurl.Store, name string) error {
+func probe(ctx context.Context, store *stores.Store, name string) error {
 	return probeWithin(ctx, probeTime, store, name)
 }
 
-func probeWithin(ctx context.Context, limit time.Duration, store *storeurl.Store, name string) error {
+func probeWithin(ctx context.Context, limit time.Duration, store *stores.Store, name string) error {
 	if store.Member() {
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/guard"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
 const runLong = `Run COMMAND while leading the election NAME.
@@ -221,11 +221,11 @@ func (f *runFlags) run(name string, command []string) error {
 	if f.id == "" {
 		f.id = defaultID()
 	}
-	url, err := f.url(storeurl.Default)
+	url, err := f.url(stores.Default)
 	if err != nil {
 		return err
 	}
-	address, err := storeurl.Parse(url, os.Getenv)
+	address, err := stores.Parse(url, os.Getenv)
 	if err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ func (f *runFlags) run(name string, command []string) error {
 
 // candidate settles the durations that are left open by what the store takes, and
 // returns the candidate.
-func (f *runFlags) candidate(store *storeurl.Store, name string, log *slog.Logger) (*election.Candidate, error) {
+func (f *runFlags) candidate(store *stores.Store, name string, log *slog.Logger) (*election.Candidate, error) {
 	margin, err := f.settle(taken(store.KV))
 	if err != nil {
 		return nil, err

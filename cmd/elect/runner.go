@@ -18,7 +18,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/guard"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/boottime"
 )
 
@@ -44,7 +44,7 @@ type runner struct {
 	named     bool // the store is not the default
 	try       bool
 	candidate *election.Candidate
-	store     *storeurl.Store
+	store     *stores.Store
 	parent    *guard.Parent
 	spec      guard.Spec
 	former    string   // where the default store was before

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
 // An elect under elect run finds there that it was not told of the store: the default
@@ -17,7 +17,7 @@ const (
 
 // warn says that everybody on this host can read a secret on the command line, and
 // what to do about it.
-func (s *settings) warn(address *storeurl.Address, log *slog.Logger) {
+func (s *settings) warn(address *stores.Address, log *slog.Logger) {
 	if instead, ok := address.Exposed(); ok && s.store != "" {
 		log.Warn("--store shows a secret to everybody on this host (ps): put it into the environment", "use", instead)
 	}
@@ -33,7 +33,7 @@ func without(env, names []string) []string {
 
 // withoutSecrets returns an environment without the secrets of a store, and with what
 // says so if somebody named the store.
-func withoutSecrets(env []string, address *storeurl.Address, named bool) []string {
+func withoutSecrets(env []string, address *stores.Address, named bool) []string {
 	kept := without(env, address.Secrets())
 	if named {
 		kept = append(without(kept, []string{storeVariable}), storeVariable+"="+withheld)

@@ -16,7 +16,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/electkv/election/cmd/elect/internal/order"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -52,13 +52,13 @@ func TestTheDemoKeepsItsPromisesOnDatabases(t *testing.T) {
 			if name == "postgres" {
 				requireVerdict(t, start(t, "demo", "rank", "--store", url))
 			}
-			address, err := storeurl.Parse(url, os.Getenv)
+			address, err := stores.Parse(url, os.Getenv)
 			require.NoError(t, err)
 			store, err := address.Open()
 			require.NoError(t, err)
 			defer store.Close()
 			var rows int
-			require.NoError(t, store.Backend.(*storeurl.Database).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
+			require.NoError(t, store.Backend.(*stores.Database).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
 			require.Zero(t, rows, "the demo leaves nothing")
 		})
 	}

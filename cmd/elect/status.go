@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
@@ -93,7 +93,7 @@ func allNames(_ *cobra.Command, names []string) error {
 }
 
 // look reads who leads each election, and who is next.
-func look(ctx context.Context, store *storeurl.Store, names []string, log io.Writer) ([]state, error) {
+func look(ctx context.Context, store *stores.Store, names []string, log io.Writer) ([]state, error) {
 	states := []state{}
 	for _, name := range names {
 		if err := probe(ctx, store, name); err != nil {
@@ -114,7 +114,7 @@ func look(ctx context.Context, store *storeurl.Store, names []string, log io.Wri
 
 // succeed adds since when the leader leads, and what is known of the succession. What
 // cannot be found out is said, and no failure.
-func succeed(ctx context.Context, store *storeurl.Store, s *state, leader election.Leader, log io.Writer) {
+func succeed(ctx context.Context, store *stores.Store, s *state, leader election.Leader, log io.Writer) {
 	if !leader.Since.IsZero() {
 		since := leader.Since.UTC()
 		s.Since = &since
@@ -143,7 +143,7 @@ func succeed(ctx context.Context, store *storeurl.Store, s *state, leader electi
 // recognise adds what is known of old locks: what a foreign lock looks like, how
 // many wait, and what the URL does not see. What cannot be found out is said, and
 // no failure.
-func recognise(ctx context.Context, store *storeurl.Store, s *state, log io.Writer) {
+func recognise(ctx context.Context, store *stores.Store, s *state, log io.Writer) {
 	if s.State == "leader" && !store.InLines() {
 		return // there is nothing to say
 	}

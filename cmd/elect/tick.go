@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
 // statusHeld is that of elect run --try if somebody else leads, or keeps the election
@@ -31,7 +31,7 @@ func (f *tickFlags) add(cmd *cobra.Command) {
 }
 
 // check refuses what cannot work in the store.
-func (f *tickFlags) check(store *storeurl.Store) error {
+func (f *tickFlags) check(store *stores.Store) error {
 	switch {
 	case f.hold < 0:
 		return fmt.Errorf("--hold %v is negative: leave it out for none", f.hold)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
 // flagged returns the flags of elect run, of which these were given.
@@ -21,7 +21,7 @@ func flagged(ttl, grace time.Duration, given ...string) *runFlags {
 }
 
 func TestTheGraceThatNobodyNamedFitsEachTTL(t *testing.T) {
-	address, err := storeurl.Parse("mem:", os.Getenv)
+	address, err := stores.Parse("mem:", os.Getenv)
 	require.NoError(t, err)
 	store, err := address.Open()
 	require.NoError(t, err)
@@ -51,7 +51,7 @@ func TestTheTTLThatNobodyNamedFitsTheStoreAndTheGrace(t *testing.T) {
 		"consul://127.0.0.1:1":             15 * time.Second,
 		"consul://127.0.0.1:1?min-ttl=40s": 40 * time.Second,
 	} {
-		address, err := storeurl.Parse(url, os.Getenv)
+		address, err := stores.Parse(url, os.Getenv)
 		require.NoError(t, err)
 		store, err := address.Open()
 		require.NoError(t, err)

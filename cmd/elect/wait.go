@@ -9,7 +9,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
 // How often the log tells of a store that is waited for.
@@ -21,7 +21,7 @@ const (
 
 // A patience waits for a store that cannot be used when elect starts.
 type patience struct {
-	address *storeurl.Address
+	address *stores.Address
 	log     *slog.Logger
 	began   time.Time
 	most    time.Duration // negative: for as long as it takes
@@ -31,7 +31,7 @@ type patience struct {
 }
 
 // patience returns how the flags wait for a store, from now on.
-func (f *runFlags) patience(address *storeurl.Address, log *slog.Logger) *patience {
+func (f *runFlags) patience(address *stores.Address, log *slog.Logger) *patience {
 	p := &patience{address: address, log: log, began: time.Now(), most: -1}
 	if f.given("wait") || f.tick.try { // one that tries waits for nothing
 		p.most = f.wait
@@ -40,8 +40,8 @@ func (f *runFlags) patience(address *storeurl.Address, log *slog.Logger) *patien
 }
 
 // open opens the store, which some stores have to be asked for.
-func (p *patience) open(ctx context.Context) (store *storeurl.Store, err error) {
-	err = p.wait(ctx, storeurl.IsAway, func(within time.Duration) error {
+func (p *patience) open(ctx context.Context) (store *stores.Store, err error) {
+	err = p.wait(ctx, stores.IsAway, func(within time.Duration) error {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		if store, err = p.address.Join(ctx, p.log); err != nil {
@@ -53,8 +53,8 @@ func (p *patience) open(ctx context.Context) (store *storeurl.Store, err error) 
 }
 
 // reach returns when the store answers.
-func (p *patience) reach(ctx context.Context, store *storeurl.Store, name string) error {
-	passes := func(err error) bool { return !storeurl.IsRefusal(err) }
+func (p *patience) reach(ctx context.Context, store *stores.Store, name string) error {
+	passes := func(err error) bool { return !stores.IsRefusal(err) }
 	return p.wait(ctx, passes, func(within time.Duration) error { return probeWithin(ctx, within, store, name) })
 }
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -162,7 +162,7 @@ func TestAStoreThatIsWaitedForIsToldOfAtABoundedRate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var out bytes.Buffer
-				address, err := storeurl.Parse("mem:", os.Getenv)
+				address, err := stores.Parse("mem:", os.Getenv)
 				require.NoError(t, err)
 				p := &patience{address: address, log: slog.New(newLineHandler(&out, slog.LevelInfo)), began: time.Now(), most: 10 * time.Minute}
 				tries := 0

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
@@ -112,7 +112,7 @@ func describe(s state) string {
 
 // A watch prints changes until its context ends.
 type watch struct {
-	store *storeurl.Store
+	store *stores.Store
 	name  string
 	show  func(state) error
 	log   *slog.Logger

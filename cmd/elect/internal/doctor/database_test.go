@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/cmd/elect/internal/doctor"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -18,12 +18,12 @@ import (
 // A patient is a store whose database the test changes between examinations.
 type patient struct {
 	*testing.T
-	*storeurl.Store
+	*stores.Store
 }
 
 func newPatient(t *testing.T, url string) patient {
 	t.Helper()
-	address, err := storeurl.Parse(url, func(string) string { return "" })
+	address, err := stores.Parse(url, func(string) string { return "" })
 	require.NoError(t, err)
 	store, err := address.Open()
 	require.NoError(t, err)
@@ -34,7 +34,7 @@ func newPatient(t *testing.T, url string) patient {
 // do carries out a statement.
 func (p patient) do(statement string) {
 	p.Helper()
-	_, err := p.Backend.(*storeurl.Database).ExecContext(p.Context(), statement)
+	_, err := p.Backend.(*stores.Database).ExecContext(p.Context(), statement)
 	require.NoError(p, err, statement)
 }
 
@@ -44,7 +44,7 @@ func (p patient) ails() map[string]string {
 	ails := make(map[string]string)
 	for _, f := range doctor.Examine(p.Context(), p.Store, time.Minute) {
 		require.NotEmpty(p, f.Found, f.Subject)
-		if f.Level != storeurl.OK {
+		if f.Level != stores.OK {
 			require.NotEmpty(p, f.Advice, f.Subject)
 			require.NotEmpty(p, f.Why, f.Subject)
 			ails[f.Subject] = string(f.Level) + " " + f.Found
@@ -147,12 +147,12 @@ func TestTheDoctorSaysThatANameIsOfTheOtherExpiry(t *testing.T) {
 	require.NoError(t, err)
 	found := doctor.ExamineName(t.Context(), ours.Store, "name")
 	require.Len(t, found, 1)
-	require.Equal(t, storeurl.Fail, found[0].Level)
+	require.Equal(t, stores.Fail, found[0].Level)
 	require.Contains(t, found[0].Advice, "expiry=")
 
 	found = doctor.ExamineName(t.Context(), theirs.Store, "name")
 	require.Len(t, found, 1)
-	require.Equal(t, storeurl.Finding{Level: storeurl.OK, Subject: "name name", Found: "somebody leads"}, found[0])
+	require.Equal(t, stores.Finding{Level: stores.OK, Subject: "name name", Found: "somebody leads"}, found[0])
 }
 
 func TestForgetLeavesWhatSomebodyHolds(t *testing.T) {
@@ -165,6 +165,6 @@ func TestForgetLeavesWhatSomebodyHolds(t *testing.T) {
 	require.NoError(t, p.KV.Delete(t.Context(), "name", rec))
 	require.NoError(t, p.Forget("name"))
 	var rows int
-	require.NoError(t, p.Backend.(*storeurl.Database).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
+	require.NoError(t, p.Backend.(*stores.Database).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
 	require.Zero(t, rows)
 }

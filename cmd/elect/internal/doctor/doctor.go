@@ -10,39 +10,39 @@ import (
 	"strings"
 	"time"
 
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
 // Examine looks at the store. A finding of level Fail may be the last one: what
 // cannot be reached cannot be examined.
-func Examine(ctx context.Context, store *storeurl.Store, ttl time.Duration) []storeurl.Finding {
-	findings := []storeurl.Finding{}
+func Examine(ctx context.Context, store *stores.Store, ttl time.Duration) []stores.Finding {
+	findings := []stores.Finding{}
 	life, err := store.KV.Lifetime(ttl)
 	if err != nil {
-		return append(findings, storeurl.Finding{
-			Level: storeurl.Fail, Subject: "TTL", Found: err.Error(),
+		return append(findings, stores.Finding{
+			Level: stores.Fail, Subject: "TTL", Found: err.Error(),
 			Why: "the store cannot honour it", Advice: "use another --ttl" + store.OtherTTLs(),
 		})
 	}
 	findings = append(findings, lifetime(store, ttl, life))
 	trip := roundTrip(ctx, store, ttl)
 	findings = append(findings, trip)
-	if trip.Level == storeurl.Fail {
+	if trip.Level == stores.Fail {
 		return append(findings, store.ExamineFailed(ctx)...)
 	}
 	return append(findings, store.Examine(ctx, ttl)...)
 }
 
 // lifetime says how long a dead leader keeps others out.
-func lifetime(store *storeurl.Store, ttl time.Duration, life kv.Lifetime) storeurl.Finding {
-	f := storeurl.Finding{Level: storeurl.OK, Subject: "failover", Found: fmt.Sprintf("a leader that vanished keeps others out for at most %v, with a TTL of %v", life.Max.Round(time.Millisecond), ttl)}
+func lifetime(store *stores.Store, ttl time.Duration, life kv.Lifetime) stores.Finding {
+	f := stores.Finding{Level: stores.OK, Subject: "failover", Found: fmt.Sprintf("a leader that vanished keeps others out for at most %v, with a TTL of %v", life.Max.Round(time.Millisecond), ttl)}
 	if store.Observed() {
 		f.Found += fmt.Sprintf("; those who watched it until then, for %v", ttl)
 		return f
 	}
 	if life.Max > ttl+ttl/2 {
-		f.Level = storeurl.Warn
+		f.Level = stores.Warn
 		f.Why, f.Advice = store.Delay()
 	}
 	return f
@@ -54,23 +54,23 @@ func scratch() string {
 }
 
 // roundTrip plays a whole life of a record, and measures it.
-func roundTrip(ctx context.Context, store *storeurl.Store, ttl time.Duration) storeurl.Finding {
+func roundTrip(ctx context.Context, store *stores.Store, ttl time.Duration) stores.Finding {
 	name := scratch()
 	slowest, err := live(ctx, store.KV, name, ttl)
-	f := storeurl.Finding{Level: storeurl.OK, Subject: "round trip", Found: fmt.Sprintf("create, 5 refreshes, delete: the slowest took %v", slowest.Round(10*time.Microsecond))}
+	f := stores.Finding{Level: stores.OK, Subject: "round trip", Found: fmt.Sprintf("create, 5 refreshes, delete: the slowest took %v", slowest.Round(10*time.Microsecond))}
 	err = errors.Join(err, store.Forget(name))
 	switch {
 	case err != nil:
-		f = storeurl.Finding{
-			Level: storeurl.Fail, Subject: "round trip", Found: err.Error(),
+		f = stores.Finding{
+			Level: stores.Fail, Subject: "round trip", Found: err.Error(),
 			Why: "a candidate does the same", Advice: "see that the store answers, and that this user may write",
 		}
-		if hint := store.Hint(ctx, slowest >= storeurl.CallTime); hint != "" {
+		if hint := store.Hint(ctx, slowest >= stores.CallTime); hint != "" {
 			f.Advice += "; " + hint
 		}
 		return f
 	case slowest > ttl/10:
-		f.Level = storeurl.Warn
+		f.Level = stores.Warn
 		f.Why = "a leader that cannot refresh in time loses its term"
 		f.Advice = fmt.Sprintf("use a TTL of at least %v", (20 * slowest).Round(100*time.Millisecond))
 	}
@@ -80,7 +80,7 @@ func roundTrip(ctx context.Context, store *storeurl.Store, ttl time.Duration) st
 // live creates, refreshes and deletes a record.
 func live(ctx context.Context, store kv.Store, name string, ttl time.Duration) (slowest time.Duration, err error) {
 	timed := func(call func(ctx context.Context) error) error {
-		ctx, cancel := context.WithTimeoutCause(ctx, storeurl.CallTime, fmt.Errorf("no answer within %v", storeurl.CallTime))
+		ctx, cancel := context.WithTimeoutCause(ctx, stores.CallTime, fmt.Errorf("no answer within %v", stores.CallTime))
 		defer cancel()
 		begin := time.Now()
 		err := call(ctx)

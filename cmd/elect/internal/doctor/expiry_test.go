@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/cmd/elect/internal/doctor"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -20,7 +20,7 @@ func TestTheDoctorSaysWhoMayJudgeExpiry(t *testing.T) {
 		s.url = func(params string) string { return scheme + "://" + addr + "/" + s.prefix + "?" + params }
 		found := func(params, subject string) string {
 			for _, f := range doctor.Examine(s.ctx, s.open(params), ttl) {
-				require.False(t, f.Level == storeurl.Fail && f.Subject != "TTL", f.Found)
+				require.False(t, f.Level == stores.Fail && f.Subject != "TTL", f.Found)
 				if f.Subject == subject {
 					return string(f.Level) + " " + f.Found
 				}

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/cmd/elect/internal/doctor"
-	"github.com/electkv/election/cmd/elect/internal/storeurl"
+	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/kv"
 )
 
@@ -45,9 +45,9 @@ func newStreet(t *testing.T) *street {
 }
 
 // open opens a store with these parameters in its URL.
-func (s *street) open(params string) *storeurl.Store {
+func (s *street) open(params string) *stores.Store {
 	s.Helper()
-	address, err := storeurl.Parse(s.url(params), func(string) string { return "" })
+	address, err := stores.Parse(s.url(params), func(string) string { return "" })
 	require.NoError(s, err)
 	store, err := address.Open()
 	require.NoError(s, err)

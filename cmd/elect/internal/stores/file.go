@@ -1,0 +1,95 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	filekv "github.com/electkv/election/backends/file"
+)
+
+// fileSystemParam, with the value anyFileSystem, takes a file system that is not known
+// to be local.
+const (
+	fileSystemParam = "filesystem"
+	anyFileSystem   = "any"
+)
+
+func fileKind() kind {
+	return kind{
+		name: "file", form: "file:///directory", params: []string{fileSystemParam}, parse: parseFile,
+		help:            [][2]string{{"file:///directory", "processes of one host"}},
+		endsWithProcess: true,
+	}
+}
+
+func parseFile(l *location) (opener, error) {
+	if len(l.hosts) > 0 || l.user != "" {
+		return nil, errors.New("a directory has no host: write three slashes")
+	}
+	if !filepath.IsAbs(l.path) {
+		return nil, errors.New("the directory is not given from the root on")
+	}
+	if err := l.oneOf(fileSystemParam, anyFileSystem); err != nil {
+		return nil, err
+	}
+	dir := filepath.Clean(l.path)
+	return func(_ context.Context, how purpose) (*Store, error) {
+		store, err := filekv.New(dir, &filekv.Options{AnyFileSystem: l.query.Has(fileSystemParam), ReadOnly: how.reading})
+		if err != nil {
+			return nil, err
+		}
+		return &Store{KV: store, Backend: &fileStore{dir: dir}}, nil
+	}, nil
+}
+
+// File returns the URL of the file store in dir.
+func File(dir string) string { return "file://" + escapePath(dir) }
+
+// A fileStore is a directory.
+type fileStore struct {
+	base
+	dir string
+}
+
+func (f *fileStore) Holds() []*os.File { return openBelow(filepath.Join(f.dir, "lives")) }
+func (f *fileStore) Absent() string    { return absent(f.dir) }
+
+func (f *fileStore) forget(_ context.Context, name string) error {
+	return os.RemoveAll(filepath.Join(f.dir, "safes", strings.ReplaceAll(name, ":", "%3a")))
+}
+
+// Examine looks at the directory and at this host.
+func (f *fileStore) Examine(context.Context, time.Duration) []Finding {
+	return []Finding{
+		{Level: OK, Subject: "scope", Found: "the processes of this host that share " + f.dir},
+		fileClock(),
+		directory(f.dir),
+		{Level: OK, Subject: "holder's death", Found: "frees the record at once, as the kernel drops the holder's file lock; where the holder has another boot id or time namespace, as in a container, or the host was restarted, after the TTL"},
+	}
+}
+
+func fileClock() Finding {
+	if runtime.GOOS == "linux" {
+		return Finding{Level: OK, Subject: "clock", Found: "CLOCK_BOOTTIME: nobody can set it, and it counts time asleep"}
+	}
+	return Finding{Warn, "clock", "the wall clock", "if somebody sets it forward, a record may end too early", "do not set the clock while leaders rely on it"}
+}
+
+func directory(dir string) Finding {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return Finding{Fail, "directory", err.Error(), "records are kept there", "make it accessible"}
+	}
+	f := fileSystem(dir)
+	f.Subject, f.Found = "directory", fmt.Sprintf("%s on %s, mode %v", dir, f.Found, info.Mode().Perm())
+	if info.Mode().Perm()&0o002 != 0 {
+		f.Level, f.Why, f.Advice = Warn, "every user of the host can remove records", "take the write permission from others"
+	}
+	return f
+}

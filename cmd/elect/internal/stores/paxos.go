@@ -1,0 +1,203 @@
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	paxoskv "github.com/electkv/election/backends/paxos"
+)
+
+// noCertificate says what to do about it.
+const noCertificate = "members prove to each other who they are: name cert, key and cacert, " +
+	"or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; docs/peers.md has the openssl commands that make them"
+
+func paxosKind() kind {
+	return kind{
+		name: "paxos", form: "paxos://host:port?peers=host:port,host:port&cluster=name", parse: parsePaxos,
+		params:   []string{"peers", "cluster", "cacert", "cert", "key", "dir", "founding", "listen", "max-ttl", "round", "drift"},
+		help:     [][2]string{{"paxos://own-host:port?peers=...&cluster=NAME", "the candidates themselves"}},
+		unshared: "has another URL for each member, and the demo takes one for its three; see docs/peers.md",
+	}
+}
+
+func parsePaxos(l *location) (opener, error) {
+	switch {
+	case len(l.hosts) > 1:
+		return nil, errors.New("several hosts; the host is this member's own address, and all members are in peers=host:port,host:port")
+	case l.user != "" || l.password != "":
+		return nil, errors.New("a user; members have certificates")
+	case l.prefix() != "":
+		return nil, errors.New("a path; another cluster has another name, cluster=NAME")
+	case l.query.Get("peers") == "":
+		return nil, errors.New("no peers: name the members' addresses, peers=host:port,host:port")
+	case l.query.Get("cluster") == "":
+		return nil, errors.New("no cluster: give it a name that all members use, cluster=NAME")
+	}
+	options, err := l.paxosOptions()
+	if err != nil {
+		return nil, err
+	}
+	return func(_ context.Context, how purpose) (*Store, error) { return openPaxos(options, how.log) }, nil
+}
+
+func (l *location) paxosOptions() (paxoskv.Options, error) {
+	options := paxoskv.Options{
+		Peers:   strings.Split(l.query.Get("peers"), ","),
+		Cluster: l.query.Get("cluster"),
+		Dir:     l.query.Get("dir"),
+		Listen:  l.query.Get("listen"),
+	}
+	if len(l.hosts) > 0 {
+		options.ID = l.hosts[0]
+		switch {
+		case slices.ContainsFunc(options.Peers, func(p string) bool { return strings.EqualFold(p, options.ID) }):
+		case len(options.Peers)%2 == 0: // the others
+			options.Peers = append(options.Peers, options.ID)
+		default:
+			return options, fmt.Errorf("the own address, %s, is not among the %d peers: write all members there, this one as it is before the question mark", options.ID, len(options.Peers))
+		}
+	}
+	var err error
+	if options.Founding, err = l.flag("founding"); err != nil {
+		return options, err
+	}
+	if options.Founding && options.Dir == "" && len(l.hosts) > 0 {
+		return options, errors.New("founding=true without dir=DIRECTORY, which tells the next start that this one was")
+	}
+	if options.MaxTTL, err = l.duration("max-ttl"); err != nil {
+		return options, err
+	}
+	if options.Round, err = l.duration("round"); err != nil {
+		return options, err
+	}
+	if drift := l.query.Get("drift"); drift != "" {
+		if options.Drift, err = strconv.Atoi(drift); err != nil || options.Drift < 1 {
+			return options, errors.New(`parameter "drift" is not a number of thousandths from 1 on`)
+		}
+	}
+	options.TLS, err = l.tlsConfig(tlsSource{caCert: "ELECT_CACERT", cert: "ELECT_CERT", key: "ELECT_KEY"})
+	switch {
+	case err != nil:
+		return options, err
+	case options.TLS == nil || len(options.TLS.Certificates) == 0 || options.TLS.RootCAs == nil:
+		return options, errors.New(noCertificate)
+	}
+	return options, nil
+}
+
+// openPaxos starts a member, if it is to take part and the URL says as whom, or else a
+// client.
+func openPaxos(options paxoskv.Options, log *slog.Logger) (*Store, error) {
+	if log == nil {
+		options.ID, options.Dir, options.Listen, options.Founding = "", "", "", false
+	}
+	options.Logger = log
+	store, err := paxoskv.New(&options)
+	if err != nil {
+		return nil, fmt.Errorf("start: %w", err)
+	}
+	return &Store{KV: store, Backend: &paxosStore{store: store}}, nil
+}
+
+// A paxosStore is a cluster of candidates, as one of its members or clients has it.
+type paxosStore struct {
+	base
+	store *paxoskv.Store
+}
+
+func (p *paxosStore) Close() error { return p.store.Close() }
+func (p *paxosStore) Member() bool { return !p.store.Status().Client }
+
+func (p *paxosStore) Hint(_ context.Context, silent bool) string {
+	if st := p.store.Status(); silent && st.Connected() >= st.Majority {
+		return fmt.Sprintf("a member that has started grants nothing for %v: wait, if a majority has", st.QuarantineAfterStart.Round(100*time.Millisecond))
+	}
+	return ""
+}
+
+func (p *paxosStore) OtherTTLs() string { return ", or another max-ttl in the URLs of all members" }
+
+func (p *paxosStore) Delay() (why, advice string) {
+	return "where a write reached a few members only, the others wait for some rounds",
+		"reckon with the longer time, or give all members a shorter round, if their network allows it"
+}
+
+// Examine says how the cluster is, as the command that asks it sees it. That is a client:
+// what a member keeps to itself is told by the URL, and by the member's own log.
+func (p *paxosStore) Examine(ctx context.Context, _ time.Duration) []Finding {
+	st := settled(ctx, p.store)
+	return []Finding{
+		quorum(st),
+		reachable(st),
+		{
+			OK, "quarantine", fmt.Sprintf("a member that was restarted grants nothing for %v", st.QuarantineAfterStart.Round(time.Millisecond)),
+			"it has forgotten what it granted; until then the others must be a majority without it",
+			"restart members one after the other, and not faster than that",
+		},
+		{
+			OK, "drift", fmt.Sprintf("clocks may run fast or slow by up to %d‰", st.Drift),
+			"one that is further off could let a second leader be elected while the first still trusts its lease", "keep NTP or chrony running; nobody needs the right time",
+		},
+		{
+			OK, "tokens", "grow as long as a majority runs on or keeps a dir; which members do is not seen from here",
+			"if a majority is restarted at once without one, tokens go on from the wall clock", "see that each member's URL has a dir of its own, on a disk",
+		},
+	}
+}
+
+// ExamineFailed says the same: which members are away is why.
+func (p *paxosStore) ExamineFailed(ctx context.Context) []Finding { return p.Examine(ctx, 0) }
+
+// settled returns how the cluster is once all members are reached, or two rounds later:
+// a majority answers what was asked before the last one is connected.
+func settled(ctx context.Context, store *paxoskv.Store) paxoskv.Status {
+	ctx, cancel := context.WithTimeout(ctx, 2*store.Status().Round)
+	defer cancel()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		st := store.Status()
+		if st.Connected() == len(st.Members) {
+			return st
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return st
+		}
+	}
+}
+
+func quorum(st paxoskv.Status) Finding {
+	spare := len(st.Members) - st.Majority
+	f := Finding{Level: OK, Subject: "quorum", Found: fmt.Sprintf("%d of %d members decide; elections go on without any %d", st.Majority, len(st.Members), spare)}
+	switch {
+	case spare == 0:
+		f.Level, f.Why, f.Advice = Warn, "when one member is gone, nobody is elected", "use three members, or five"
+	case len(st.Members)%2 == 0:
+		f.Level, f.Why, f.Advice = Warn, "an even number bears no more failures than one less", "use an odd number of members"
+	}
+	return f
+}
+
+func reachable(st paxoskv.Status) Finding {
+	f := Finding{Level: OK, Subject: "members", Found: fmt.Sprintf("all %d are reached", len(st.Members))}
+	away := []string{}
+	for _, m := range st.Members {
+		if m.Trouble != nil {
+			away = append(away, fmt.Sprintf("%s: %v", m.ID, m.Trouble))
+		}
+	}
+	if len(away) > 0 {
+		f.Level, f.Found = Warn, fmt.Sprintf("%d of %d are reached; %s", st.Connected(), len(st.Members), strings.Join(away, "; "))
+		f.Why = fmt.Sprintf("elections go on as long as %d are", st.Majority)
+		f.Advice = "start them, or let this host reach them"
+	}
+	return f
+}
