@@ -59,24 +59,45 @@ type Backend interface {
 // A base has nothing to close or to remove, and nothing to say.
 type base struct{}
 
-func (base) Close() error      { return nil }
+// Close implements [Backend].
+func (base) Close() error { return nil }
+
+// Holds implements [Backend].
 func (base) Holds() []*os.File { return nil }
-func (base) InLines() bool     { return false }
-func (base) Alone() bool       { return false }
-func (base) Member() bool      { return false }
-func (base) Observed() bool    { return false }
 
-func (base) Check(context.Context) error       { return nil }
+// InLines implements [Backend].
+func (base) InLines() bool { return false }
+
+// Alone implements [Backend].
+func (base) Alone() bool { return false }
+
+// Member implements [Backend].
+func (base) Member() bool { return false }
+
+// Observed implements [Backend].
+func (base) Observed() bool { return false }
+
+// Check implements [Backend].
+func (base) Check(context.Context) error { return nil }
+
+// Hint implements [Backend].
 func (base) Hint(context.Context, bool) string { return "" }
-func (base) Absent() string                    { return "" }
 
+// Absent implements [Backend].
+func (base) Absent() string { return "" }
+
+// ExamineFailed implements [Backend].
 func (base) ExamineFailed(context.Context) []Finding { return nil }
-func (base) OtherTTLs() string                       { return "" }
 
+// OtherTTLs implements [Backend].
+func (base) OtherTTLs() string { return "" }
+
+// Delay implements [Backend].
 func (base) Delay() (why, advice string) {
 	return "the store frees a record much later than its TTL says", "reckon with the longer time, or choose another store"
 }
 
+// Unknown implements [Backend].
 func (base) Unknown(foreign bool) Finding {
 	if !foreign {
 		return Finding{Level: OK, Found: "somebody leads"}

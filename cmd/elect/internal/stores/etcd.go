@@ -103,6 +103,7 @@ func (e *etcdStore) with(plain, observed bool, layout etcdkv.Layout) kv.Store {
 	return etcdkv.New(e.client, &etcdkv.Options{Prefix: e.view.Prefix, Suffix: e.view.Suffix, Plain: plain, Layout: layout})
 }
 
+// Close implements [Backend].
 func (e *etcdStore) Close() error { return e.client.Close() }
 
 // connect returns a client that is logged in, if there is a user. Nothing but that

@@ -57,8 +57,11 @@ type fileStore struct {
 	dir string
 }
 
+// Holds implements [Backend].
 func (f *fileStore) Holds() []*os.File { return openBelow(filepath.Join(f.dir, "lives")) }
-func (f *fileStore) Absent() string    { return absent(f.dir) }
+
+// Absent implements [Backend].
+func (f *fileStore) Absent() string { return absent(f.dir) }
 
 func (f *fileStore) forget(_ context.Context, name string) error {
 	return os.RemoveAll(filepath.Join(f.dir, "safes", strings.ReplaceAll(name, ":", "%3a")))

@@ -28,8 +28,10 @@ func parseMem(l *location) (opener, error) {
 // A memStore is this process's own.
 type memStore struct{ base }
 
+// Alone implements [Backend].
 func (memStore) Alone() bool { return true }
 
+// Examine implements [Backend].
 func (memStore) Examine(context.Context, time.Duration) []Finding {
 	return []Finding{{Warn, "scope", "one process", "no other process sees this memory", "use it for tests only"}}
 }

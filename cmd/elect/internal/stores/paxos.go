@@ -111,9 +111,13 @@ type paxosStore struct {
 	store *paxoskv.Store
 }
 
+// Close implements [Backend].
 func (p *paxosStore) Close() error { return p.store.Close() }
+
+// Member implements [Backend].
 func (p *paxosStore) Member() bool { return !p.store.Status().Client }
 
+// Hint implements [Backend].
 func (p *paxosStore) Hint(_ context.Context, silent bool) string {
 	if st := p.store.Status(); silent && st.Connected() >= st.Majority {
 		return fmt.Sprintf("a member that has started grants nothing for %v: wait, if a majority has", st.QuarantineAfterStart.Round(100*time.Millisecond))
@@ -121,8 +125,10 @@ func (p *paxosStore) Hint(_ context.Context, silent bool) string {
 	return ""
 }
 
+// OtherTTLs implements [Backend].
 func (p *paxosStore) OtherTTLs() string { return ", or another max-ttl in the URLs of all members" }
 
+// Delay implements [Backend].
 func (p *paxosStore) Delay() (why, advice string) {
 	return "where a write reached a few members only, the others wait for some rounds",
 		"reckon with the longer time, or give all members a shorter round, if their network allows it"

@@ -125,6 +125,7 @@ func (r *redisStore) with(plain, observed bool, _ etcdkv.Layout) kv.Store {
 	return rediskv.New(r.client, &rediskv.Options{Prefix: r.view.Prefix, Quarantine: r.quarantine, Plain: plain})
 }
 
+// Close implements [Backend].
 func (r *redisStore) Close() error { return r.client.Close() }
 
 // forget removes the keys beside that of the name: see the package documentation of

@@ -31,13 +31,18 @@ func (s *server) store() kv.Store {
 	return s.view.Store(s.view.Plain, s.view.Observed, s.view.Layout)
 }
 
-func (s *server) InLines() bool  { return s.view.Layout != etcdkv.OneKey }
+// InLines implements [Backend].
+func (s *server) InLines() bool { return s.view.Layout != etcdkv.OneKey }
+
+// Observed implements [Backend].
 func (s *server) Observed() bool { return s.view.Observed }
 
+// Hint implements [Backend].
 func (s *server) Hint(ctx context.Context, silent bool) string {
 	return s.where.reachable(ctx, s.addresses, silent)
 }
 
+// OtherTTLs implements [Backend].
 func (s *server) OtherTTLs() string {
 	if s.view.Observed {
 		return ""

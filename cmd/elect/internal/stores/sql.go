@@ -41,13 +41,18 @@ type Database struct {
 	addresses []string // host:port, of servers
 }
 
-func (d *Database) Close() error   { return d.DB.Close() }
+// Close implements [Backend].
+func (d *Database) Close() error { return d.DB.Close() }
+
+// Observed implements [Backend].
 func (d *Database) Observed() bool { return d.observed }
 
+// Hint implements [Backend].
 func (d *Database) Hint(ctx context.Context, silent bool) string {
 	return d.where.reachable(ctx, d.addresses, silent)
 }
 
+// Absent implements [Backend].
 func (d *Database) Absent() string {
 	if d.file == "" {
 		return ""
