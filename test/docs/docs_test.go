@@ -88,6 +88,27 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// ARCHITECTURE.md says which tests hold the invariants: they exist.
+func TestTestsThatDocumentsNameExist(t *testing.T) {
+	there := make(map[string]bool)
+	require.NoError(t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, "_test.go") {
+			for _, m := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(read(t, path), -1) {
+				there[string(m[1])] = true
+			}
+		}
+		return err
+	}))
+	named := 0
+	for _, file := range documents(t) {
+		for _, m := range regexp.MustCompile("`(Test[A-Z]\\w+)`").FindAllSubmatch(read(t, file), -1) {
+			named++
+			require.True(t, there[string(m[1])], "%s names %s", file, m[1])
+		}
+	}
+	require.Greater(t, named, 10)
+}
+
 // headings returns the headings of the package comment in file.
 func headings(t *testing.T, file string) []string {
 	t.Helper()

@@ -43,6 +43,7 @@ func TestAPaxosURLSaysWhoTheMembersAre(t *testing.T) {
 	require.False(t, st.Client)
 	require.Zero(t, st.Quarantine, "founding")
 	require.True(t, member.Member())
+	require.Contains(t, member.OtherTTLs(), "max-ttl")
 
 	// While it runs, and at the same host, a command asks the members as a client.
 	client, err := a.Open()

@@ -57,8 +57,8 @@ func TestOpenReturnsAStoreWithItsClient(t *testing.T) {
 		return func(s *stores.Store) bool { return fmt.Sprintf("%T", s.KV) == kind }
 	}
 	for raw, has := range map[string]func(*stores.Store) bool{
-		"mem:":                     func(s *stores.Store) bool { return s.Holds() == nil },
-		"file://" + t.TempDir():    is("*filekv.Store"),
+		"mem:":                     func(s *stores.Store) bool { return s.Alone() && is("*memkv.Store")(s) },
+		"file://" + t.TempDir():    func(s *stores.Store) bool { return !s.Alone() && is("*filekv.Store")(s) },
 		"etcd://127.0.0.1:1/jobs":  is("*etcdkv.Store"),
 		"consul://127.0.0.1:1":     is("*consulkv.Store"),
 		"redis://127.0.0.1:1":      is("*rediskv.Store"),
