@@ -34,7 +34,7 @@ func (c *campaign) sendTogether(k machine.Key, r *machine.Request, now machine.I
 	id, asked := r.ID, time.Now()
 	c.calls[k] = call{id, gather.Refresh(c.batch, c.pace.window, r.Within, c.held(k, r), func(v gather.Verdict) {
 		ahead := max(asked.Sub(v.Opened), 0)
-		if c.mu.TryLock() { // whoever tells waits for nobody
+		if c.mu.TryLock() { // the batch must not wait for this campaign
 			defer c.mu.Unlock()
 			c.refreshed(machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: ahead}, v.Err)
 			return

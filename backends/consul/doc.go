@@ -204,8 +204,8 @@
 //     below.
 //
 // With [NewObserved], each operation is one request, a refused Create two; Create, Swap,
-// Refresh and Delete are one write. Whoever watches sends one request per refresh, and four
-// a second at most for long. With the shortest TTL, 500 ms, a leader sent 51 requests
+// Refresh and Delete are one write. A watch sends one request for each refresh that it sees, and
+// no more than four a second for any length of time. With the shortest TTL, 500 ms, a leader sent 51 requests
 // in 4 s, half of them for its own watch, and a waiting candidate 24:
 //
 //	go test ./backends/consul -v -run 'CostsAFew|ObservedOperationCosts|AWaitingObserver'

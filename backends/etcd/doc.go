@@ -256,8 +256,8 @@
 // nothing.
 //
 // With [NewObserved], each of them is one round trip, a refused Create two, and Create,
-// Swap, Refresh and Delete are one write. Whoever waits sends nothing for a refresh,
-// which is pushed. A leader with the shortest TTL, 500 ms, sent 27 messages in 4 s, and a
+// Swap, Refresh and Delete are one write. A candidate that waits sends nothing for a
+// refresh, which is pushed. A leader with the shortest TTL, 500 ms, sent 27 messages in 4 s, and a
 // waiting candidate none:
 //
 //	go test ./backends/etcd -v -run 'CostsAFew|ObservedOperationCosts|AWaitingObserver'
