@@ -82,6 +82,7 @@ func (p *Proxy) accept(listener net.Listener) {
 		l := newLink(p, client)
 		if !p.add(l, listener) {
 			l.close()
+			client.Close()
 			return
 		}
 		p.wg.Go(func() {

@@ -49,6 +49,33 @@ func TestCutClosesConnectionsAndRefusesNewOnesUntilHealed(t *testing.T) {
 	requireEcho(t, dial(t, p.Addr()))
 }
 
+func TestCutClosesAConnectionThatIsBeingAccepted(t *testing.T) {
+	p := testenv.NewProxy(t, echoServer(t))
+	for range 100 {
+		dialing, conns := make(chan struct{}), make(chan net.Conn, 10_000)
+		go func() {
+			defer close(conns)
+			for n := range cap(conns) {
+				conn, err := net.Dial("tcp", p.Addr())
+				if err != nil {
+					return
+				}
+				conns <- conn
+				if n == 2 {
+					close(dialing)
+				}
+			}
+		}()
+		<-dialing
+		p.Cut()
+		for conn := range conns {
+			requireClosed(t, conn)
+			conn.Close()
+		}
+		p.Heal()
+	}
+}
+
 func TestBlackHoleAcceptsAndForwardsNothing(t *testing.T) {
 	p := testenv.NewProxy(t, echoServer(t))
 	old, idle := dial(t, p.Addr()), dial(t, p.Addr())
