@@ -178,6 +178,13 @@ func TestObserveOnlyNotesWhatIsAboutOneElection(t *testing.T) {
 }
 
 // inTurn refreshes many records one by one.
+// A capable store hands over in one step and refreshes many.
+type capable struct{ *memkv.Store }
+
+func (s capable) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	inTurn{s}.RefreshAll(ctx, records, tell)
+}
+
 type inTurn struct{ kv.Store }
 
 func (s inTurn) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
@@ -234,10 +241,21 @@ func TestObserveNotesWhoIsHandedASafeInOneStep(t *testing.T) {
 		"sent handover me 1 you", "answered handover  0  stale",
 	}, noted)
 
-	plain := history.Observe(struct{ kv.Store }{mem}, note).(kv.HandOver)
-	_, err = plain.HandOver(ctx, "s", leader, "s:heir", heir, "a note")
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	require.Len(t, noted, 4, "no request was sent")
+}
+
+func TestAViewCanDoInOneStepWhatItsStoreCan(t *testing.T) {
+	mem := memkv.New()
+	for _, store := range []kv.Store{mem, inTurn{mem}, struct{ kv.Store }{mem}, capable{mem}} {
+		view := history.Observe(store, func(history.Event) {})
+		_, want := store.(kv.HandOver)
+		_, got := view.(kv.HandOver)
+		require.Equal(t, want, got, "%T", store)
+		_, got = view.(kv.Vacate)
+		require.Equal(t, want, got, "%T", store)
+		_, want = store.(kv.Batch)
+		_, got = view.(kv.Batch)
+		require.Equal(t, want, got, "%T", store)
+	}
 }
 
 func TestObserveNotesWhoWaitsInLine(t *testing.T) {

@@ -26,19 +26,24 @@ func Observe(store kv.Store, note func(Event)) kv.Queue { return ObserveOnly(sto
 // the view too, so that their records are refreshed together.
 func ObserveOnly(store kv.Store, election string, note func(Event)) kv.Queue {
 	o := &observed{store: store, election: election, note: note}
-	if all, ok := store.(kv.Batch); ok {
-		return batch{o, all}
+	all, together := store.(kv.Batch)
+	_, inOneStep := store.(kv.HandOver)
+	switch {
+	case inOneStep && together:
+		return struct {
+			whole
+			batch
+		}{whole{o}, batch{o, all}}
+	case inOneStep:
+		return whole{o}
+	case together:
+		return struct {
+			*observed
+			batch
+		}{o, batch{o, all}}
 	}
 	return o
 }
-
-var (
-	_ kv.HandOver = (*observed)(nil)
-	_ kv.Vacate   = (*observed)(nil)
-	_ kv.HandOver = batch{}
-	_ kv.Vacate   = batch{}
-	_ kv.Batch    = batch{}
-)
 
 type observed struct {
 	store    kv.Store
@@ -148,18 +153,6 @@ func (o *observed) Swap(ctx context.Context, name string, old, next kv.Record) (
 	return got, err
 }
 
-// HandOver implements [kv.HandOver].
-func (o *observed) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
-	whole, ok := o.store.(kv.HandOver)
-	if !ok {
-		return kv.Record{}, fmt.Errorf("history: hand over %q: %w", name, errors.ErrUnsupported)
-	}
-	ctx, c := o.send(ctx, name, OpHandOver, old, heir.Signature)
-	got, err := whole.HandOver(ctx, name, old, place, heir, note)
-	c.answer(got, err)
-	return got, err
-}
-
 // Refresh implements [kv.Store].
 func (o *observed) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	ctx, c := o.send(ctx, name, OpRefresh, rec, "")
@@ -174,21 +167,6 @@ func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error
 	err := o.store.Delete(ctx, name, rec)
 	c.answer(kv.Record{}, err)
 	return err
-}
-
-// Vacate implements [kv.Vacate]. It is a delete in the history, and may be refused as held.
-func (o *observed) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
-	whole, ok := o.store.(kv.Vacate)
-	if !ok {
-		return kv.Record{}, fmt.Errorf("history: vacate %q: %w", name, errors.ErrUnsupported)
-	}
-	ctx, c := o.send(ctx, name, OpDelete, rec, "")
-	heir, err := whole.Vacate(ctx, name, rec, place)
-	c.answer(kv.Record{}, err)
-	if errors.Is(err, kv.ErrHeld) {
-		o.see(place, heir, nil)
-	}
-	return heir, err
 }
 
 // Lines implements [kv.Queue].

@@ -207,11 +207,8 @@ func (l *link) Swap(ctx context.Context, name string, old, next kv.Record) (kv.R
 	return a.rec, a.err
 }
 
-// HandOver implements [kv.HandOver] if the store hands over in one step.
+// HandOver implements [kv.HandOver].
 func (l *link) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
-	if !l.w.Store.Whole {
-		return kv.Record{}, errors.ErrUnsupported
-	}
 	own := l.w.store.safe(history.SafeOf(place))
 	a := l.write(ctx, name, history.OpHandOver, func(f *safe, by caller) answer { return f.handOverFrom(by, old, own, heir, note) })
 	return a.rec, a.err
@@ -228,11 +225,8 @@ func (l *link) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return l.write(ctx, name, history.OpDelete, func(f *safe, by caller) answer { return f.remove(by, rec) }).err
 }
 
-// Vacate implements [kv.Vacate] if the store hands over in one step.
+// Vacate implements [kv.Vacate].
 func (l *link) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
-	if !l.w.Store.Whole {
-		return kv.Record{}, errors.ErrUnsupported
-	}
 	own := l.w.store.safe(history.SafeOf(place))
 	a := l.write(ctx, name, history.OpDelete, func(f *safe, by caller) answer { return f.vacate(by, rec, own) })
 	return a.rec, a.err

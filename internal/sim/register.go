@@ -41,9 +41,13 @@ func (n *Node) ReadToJudge() (mono, boot time.Duration) {
 // remember gives the candidate its way to the store, as a process has it that has
 // just begun.
 func (n *Node) remember() {
-	n.Link = n.link
-	if n.w.Store.Expiry == ByObserver {
+	switch plan := n.w.Store; {
+	case plan.Expiry == ByObserver:
 		n.Link = n.Judging(n.Cells(), n.ReadToJudge)
+	case plan.Whole:
+		n.Link = n.link
+	default:
+		n.Link = struct{ kv.Queue }{n.link} // no kv.HandOver
 	}
 	n.Store = n.Observe(n.Link)
 }

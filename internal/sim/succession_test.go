@@ -2,7 +2,6 @@ package sim_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -87,10 +86,7 @@ func TestASafeIsHandedOverInOneStepWhereTheStoreCan(t *testing.T) {
 		world(t, sim.Schedule{Store: plan, Faults: []sim.Fault{late}}, func(ctx context.Context, n *sim.Node) {
 			leader, heir := both(ctx, t, n)
 			store, ok := n.Store.(kv.HandOver)
-			require.True(t, ok)
-			if !plan.Whole {
-				_, err := store.HandOver(ctx, "sim", leader, "sim:heir", heir, "note")
-				require.ErrorIs(t, err, errors.ErrUnsupported)
+			if require.Equal(t, plan.Whole, ok); !ok {
 				return
 			}
 			former := heir
