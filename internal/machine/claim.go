@@ -165,7 +165,7 @@ func (t *turn) claimed(l *Lock, a *Answer) {
 			t.emit(Effect{Kind: Failed, Key: l.Key})
 		}
 	case Unclear:
-		if !l.Unconfirmed { // what is found of it is worth no more than the first such request
+		if l.Sent = a.Sent; !l.Unconfirmed { // what is found of it is worth no more than the first such request
 			l.Remains, l.Unconfirmed = Remains{Kind: Possible, Since: a.Sent}, true
 		}
 		t.incapable(l)

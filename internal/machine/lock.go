@@ -84,6 +84,9 @@ type Pending struct {
 	ID  uint32
 	Op  Op
 	old Ref // what it is to remove
+	// Void is set of a look that left before the key was to be left: what it has seen is no
+	// proof that nothing of ours came afterwards.
+	Void bool
 }
 
 // pending returns what is to be known of a request.
@@ -156,6 +159,9 @@ func (t *turn) leave(l *Lock, within time.Duration) {
 	case NoOp:
 	case Create, Displace: // its answer says what there is to remove
 		t.hurry(l, min(t.cfg.Attempt/2, within))
+	case Get:
+		l.Pending.Void = true
+		t.hurry(l, 0)
 	default:
 		t.hurry(l, 0)
 	}

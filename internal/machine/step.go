@@ -205,7 +205,7 @@ func (l *Lock) forgotten(t *turn) bool {
 	case Nothing:
 		return !l.busy()
 	case Possible:
-		return t.now.Since(l.Remains.Since) > t.cfg.TTL
+		return t.now.Since(l.Sent) > t.cfg.TTL
 	}
 	return false
 }
@@ -293,7 +293,9 @@ func (t *turn) answered(a *Answer) {
 	case Get:
 		switch l.Phase {
 		case Leaving:
-			t.found(l, a)
+			if !sent.Void {
+				t.found(l, a)
+			}
 		case Waiting:
 			t.looked(l, a)
 		case Owner:
@@ -369,7 +371,7 @@ func (l *Lock) due(t *turn) time.Duration {
 	case Waiting:
 		due = min(due, l.Next, l.lookDue(t), t.lineDue(l))
 		if l.Key == Lead && l.Remains.Kind == Possible && t.Stage == Standing && !t.Early && t.Place.Phase == Waiting {
-			due = min(due, l.Remains.Since.Mono+t.cfg.TTL+1) // when it is forgotten
+			due = min(due, l.Sent.Mono+t.cfg.TTL+1) // when it is forgotten
 		}
 	case Owner, Lapsed:
 		if l.Lull.set() {
