@@ -16,6 +16,7 @@ func (c *Candidate) config(s entry) *machine.Config {
 		NoHeir: c.noHeir(s),
 		Health: c.opts.Health != nil,
 		Lines:  keepsLines(c.store),
+		Steps:  !handsOver(c.store),
 		Timing: c.pace.Timing,
 
 		Stability: c.opts.Stability,
@@ -39,6 +40,12 @@ func (c *Candidate) noHeir(s entry) bool {
 func keepsLines(store kv.Store) bool {
 	q, ok := store.(kv.Queue)
 	return ok && q.Lines()
+}
+
+// handsOver reports whether a safe of the store can be handed over in one step.
+func handsOver(store kv.Store) bool {
+	_, ok := store.(kv.HandOver)
+	return ok
 }
 
 // fading returns for how long a record may outlive its owner's last refresh.

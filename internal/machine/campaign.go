@@ -20,6 +20,7 @@ type Config struct {
 	NoHeir bool   // nobody is heir
 	Health bool   // there is a health check
 	Lines  bool   // the store keeps lines (kv.Queue)
+	Steps  bool   // a hand-over takes two steps: a look at the heir's key, and a write
 	Timing
 
 	Stability time.Duration

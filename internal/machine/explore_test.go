@@ -50,6 +50,14 @@ func (w *world) moves() []move {
 				continue
 			}
 			busy = true
+			if r.Op == machine.HandOver && w.store.steps && !n.peeked {
+				add(0, func(w *world) {
+					if w.nodes[i].peeked = w.store.stands(r.Heir, w.now); !w.nodes[i].peeked {
+						w.answer(i, k, machine.Stale, kv.Record{})
+					}
+				}, "%d: look at the heir", i)
+				continue
+			}
 			add(1, func(w *world) {
 				v, rec := w.carry(r, w.now)
 				w.nodes[i].answers[k] = answer{true, v, rec}
@@ -92,7 +100,7 @@ func (w *world) moves() []move {
 			add(0, func(w *world) {
 				w.late[j] = copyOf{}
 				w.carry(l.req, w.now)
-				if l.req.Op == machine.Create && w.now-l.born > timing.TTL { // nobody looks for it so long
+				if l.req.Op == machine.Create && w.now-l.born > timing.TTL || l.req.Op == machine.HandOver && w.store.steps { // nobody looks for it so long
 					w.store.again[l.req.Key] = true
 				}
 			}, "late: %v %v of %d", l.req.Op, l.req.Key, l.of)
@@ -121,7 +129,7 @@ func (w *world) tick() {
 		}
 		for k, r := range n.sent {
 			if r.Op != machine.NoOp && w.now-n.since[k] >= r.Within {
-				if !n.answers[k].on {
+				if !n.answers[k].on && (r.Op != machine.HandOver || !w.store.steps || n.peeked) {
 					w.giveUp(i, r)
 				}
 				w.answer(i, machine.Key(k), machine.Unclear, kv.Record{})
@@ -203,7 +211,7 @@ func newWorld(leases bool, candidates, faults int, change func(*machine.Config))
 		if change != nil {
 			change(cfg)
 		}
-		w.nodes[i].cfg = cfg
+		w.nodes[i].cfg, w.store.steps = cfg, cfg.Steps
 		w.stand(i)
 	}
 	return w
@@ -358,6 +366,13 @@ func (w *world) play(whats ...string) {
 	for _, what := range whats {
 		ms := w.moves()
 		i := slices.IndexFunc(ms, func(m move) bool { return m.what == what })
+		if i < 0 {
+			var known []string
+			for _, m := range ms {
+				known = append(known, m.what)
+			}
+			panic(fmt.Sprintf("no such move: %q; there are %q%s", what, known, w.line()))
+		}
 		ms[i].do(w)
 		w.show()
 	}
@@ -404,6 +419,7 @@ func (w *world) line() string {
 // order returns what the candidates of a walk have in common.
 func order(seed uint64) func(*machine.Config) {
 	return func(cfg *machine.Config) {
+		cfg.Steps = seed/6%2 == 1
 		switch seed / 2 % 3 {
 		case 1:
 			cfg.Rank = int(cfg.ID[0] - '0')

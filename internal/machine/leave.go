@@ -57,11 +57,30 @@ func (t *turn) found(l *Lock, a *Answer) {
 		t.lostWhileLeaving(l)
 	case a.Verdict == OK && t.Wrote(a.Record):
 		l.Remains, l.Tries = l.Remains.stray(a.Record), 0
+	case l.Remains.Kind == Offered && a.Verdict == OK && t.mayYetCome(l, a):
 	case l.Remains.Kind == Possible && (a.Verdict == Vacant || a.Record == l.Rival.Record()): // a request may still be carried out
 		l.Next = t.retry(l)
 	default:
 		l.Remains = Remains{}
 	}
+}
+
+// mayYetCome has the key looked at again while a hand-over to us may be half done: its leader
+// may have seen our record in the heir's key just before that was gone. That leader's request
+// ends in time. Whoever withdraws does not wait for so long.
+func (t *turn) mayYetCome(l *Lock, a *Answer) bool {
+	if !t.cfg.Steps {
+		return false
+	}
+	if l.Remains.Since == (Instant{}) {
+		l.Remains.Since = a.Sent
+	}
+	within := t.cfg.Attempt
+	if t.Stage == Quitting {
+		within = t.cfg.Spread
+	}
+	l.Next = t.retry(l)
+	return t.now.Since(l.Remains.Since) <= within && l.Next < l.Until
 }
 
 // removed takes in the answer to a delete.

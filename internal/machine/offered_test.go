@@ -21,6 +21,30 @@ func TestALookThatLeftBeforeThePlaceWentProvesNothing(t *testing.T) {
 	require.Equal(t, kv.Record{}, w.store.rec[machine.Lead])
 }
 
+// A leader sees the heir, whose place ends then, and writes the heir's signature all the same.
+func TestAnHeirThatIsNoneAnyMoreAwaitsAHandOverInTwoSteps(t *testing.T) {
+	for what, ends := range map[string]func(*world){
+		"it is displaced": func(w *world) {
+			w.store.put(machine.Place, kv.Record{Signature: "2/n0.1", TTL: 6}, w.now)
+			w.play("tick", "tick", "1: get leader", "1: refresh heir")
+		},
+		"it withdraws": func(w *world) { w.play("1: withdraw", "1: delete heir") },
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(false, 2, 9, func(cfg *machine.Config) { cfg.Steps = true })
+			w.play("0: create leader", "1: create leader", "1: create heir", "0: release", "0: vacate leader", "0: look at the heir")
+			w.nodes[0].sent[machine.Lead].Within = 9
+			ends(w)
+			w.play("1: get leader", "0: hand over leader", "tick")
+			if w.nodes[1].sent[machine.Lead].Op == machine.NoOp {
+				w.play("tick")
+			}
+			w.play("1: get leader", "1: delete leader")
+			require.Equal(t, kv.Record{}, w.store.rec[machine.Lead])
+		})
+	}
+}
+
 // A claim that had no answer is looked for until the last copy of it is as old as a TTL.
 func TestAClaimIsNotForgottenBeforeItsLastCopy(t *testing.T) {
 	w := newWorld(false, 1, 9, nil)

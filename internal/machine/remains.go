@@ -8,7 +8,7 @@ import "github.com/electkv/election/kv"
 type Remains struct {
 	Kind RemainsKind
 	// Since is when the first request of an unknown outcome was sent. For Possible, and for
-	// Stray if Doubt.
+	// Stray if Doubt. For Offered, when the key was first looked at, if that is not once.
 	Since Instant
 	// Doubt is set if another request of an unknown outcome may put a record there when the
 	// present one is removed. For Stray.

@@ -52,6 +52,7 @@ type node struct {
 	cut     int       // ticks for which nothing of the store reaches it
 	answers [2]answer // under way
 	paused  int       // ticks for which it does not run
+	peeked  bool      // half of its hand-over is done: it has seen the heir
 	left    [2]bool   // it has said that what may be there is left to fade
 	term    bool      // the user has a term that was not released
 	told    bool      // and was told that it has ended
@@ -73,6 +74,7 @@ type copyOf struct {
 // A store keeps two records, each as long as its lease.
 type store struct {
 	leases   bool // whether a record may be moved to another's lease
+	steps    bool // whether a hand-over takes two steps
 	rec      [2]kv.Record
 	ends     [2]time.Duration // of records without a lease
 	lease    [6]lease
@@ -149,6 +151,12 @@ func (s *store) free(id string) {
 	}
 }
 
+// stands reports whether the heir's key holds a record.
+func (s *store) stands(heir kv.Record, now time.Duration) bool {
+	rec, ok := s.live(machine.Place, now)
+	return ok && rec == heir
+}
+
 // carry carries a request out.
 func (s *store) carry(r machine.Request, now time.Duration) (machine.Verdict, kv.Record) {
 	cur, held := s.live(r.Key, now)
@@ -176,8 +184,7 @@ func (s *store) carry(r machine.Request, now time.Duration) (machine.Verdict, kv
 		defer s.free(cur.Lease)
 		return machine.OK, s.put(r.Key, rec, now)
 	case machine.HandOver:
-		heir, stands := s.live(machine.Place, now)
-		if !held || cur != r.Old || !stands || heir != r.Heir {
+		if !held || cur != r.Old || !s.steps && !s.stands(r.Heir, now) {
 			return machine.Stale, kv.Record{}
 		}
 		rec := r.New
@@ -309,6 +316,7 @@ func (w *world) answer(i int, k machine.Key, v machine.Verdict, rec kv.Record) {
 	r := n.sent[k]
 	sent := n.since[k]
 	n.sent[k], n.since[k], n.answers[k] = machine.Request{}, 0, answer{}
+	n.peeked = n.peeked && k != machine.Lead
 	a := machine.Answer{ID: r.ID, Key: k, Verdict: v, Record: rec, Sent: at(sent)}
 	w.give(i, machine.Event{Kind: machine.Answered, Answer: a}, r)
 }
