@@ -1,4 +1,4 @@
-// Command report writes docs/reliability.md, and the pictures in
+// Command report writes docs/reliability.md, and the pages and pictures in
 // docs/reliability, from the results of a run. "make proof" does the run.
 //
 //	go run ./test/report -begin [-results DIR]        before a run: notes what it is made with
@@ -35,7 +35,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) (status int) {
 	flags := flag.NewFlagSet("report", flag.ContinueOnError)
 	flags.SetOutput(log)
 	dir := flags.String("results", cmp.Or(os.Getenv("ELECTION_RESULTS"), "dist/results"), "the `folder` of the results")
-	file := flags.String("o", "docs/reliability.md", "the `file` of the report; its pictures are in a folder of that name")
+	file := flags.String("o", "docs/reliability.md", "the `file` of the report; the pages and pictures behind it are in a folder of that name")
 	begins := flags.Bool("begin", false, "make the folder of the results, and note what the run is made with")
 	if err := flags.Parse(args); err != nil {
 		return 2

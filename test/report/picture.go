@@ -17,27 +17,13 @@ func drawn() []int { return []int{1, 15} }
 // A picture is a drawn history of a row, or the reason why there is none.
 type picture struct {
 	Row     string
-	File    string // relative to the report
+	File    string // in the folder
 	Command string // plays the row again
 	Missing string
 }
 
-// draw draws the pictures into the folder beside the report, which holds nothing
-// but them.
-func (r *results) draw(results, report string) ([]picture, error) {
-	folder := pictures(report)
-	old, err := filepath.Glob(filepath.Join(folder, "*.svg"))
-	if err != nil {
-		return nil, err
-	}
-	for _, file := range old {
-		if err := os.Remove(file); err != nil {
-			return nil, err
-		}
-	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return nil, err
-	}
+// draw draws the pictures into a folder.
+func (r *results) draw(results, folder string) ([]picture, error) {
 	all := []picture{}
 	for _, number := range drawn() {
 		for _, store := range r.Stores {
@@ -49,11 +35,6 @@ func (r *results) draw(results, report string) ([]picture, error) {
 		}
 	}
 	return all, nil
-}
-
-// pictures returns the folder of a report's pictures.
-func pictures(report string) string {
-	return report[:len(report)-len(filepath.Ext(report))]
 }
 
 // drawRow draws the first row of a number that was played on a store.
@@ -86,7 +67,6 @@ func (r *results) drawRow(store string, number int, results, folder string) (pic
 		return p, err
 	}
 	p.Command = h.Command
-	name := fmt.Sprintf("%s-%s.svg", store, f.label())
-	p.File = filepath.ToSlash(filepath.Join(filepath.Base(folder), name))
-	return p, os.WriteFile(filepath.Join(folder, name), svg.Bytes(), 0o644)
+	p.File = fmt.Sprintf("%s-%s.svg", store, f.label())
+	return p, os.WriteFile(filepath.Join(folder, p.File), svg.Bytes(), 0o644)
 }
