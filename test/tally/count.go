@@ -26,6 +26,7 @@ type tally struct{ passed, failed, skipped int }
 
 // A count gathers the outcomes of tests.
 type count struct {
+	note     func(event) // is told of each
 	packages map[string]*tally
 	holders  map[event]bool     // tests that hold others, by package and name
 	said     map[event][]string // what tests said that have not ended yet
@@ -38,6 +39,7 @@ type count struct {
 
 func newCount() *count {
 	return &count{
+		note:     func(event) {},
 		packages: map[string]*tally{},
 		holders:  map[event]bool{},
 		said:     map[event][]string{},
@@ -69,6 +71,7 @@ const figures = "simulation: "
 func (c *count) add(e event, w io.Writer) {
 	test := event{Package: e.Package, Test: e.Test}
 	c.follow(e)
+	c.note(e)
 	switch e.Action {
 	case "build-output":
 		fmt.Fprint(w, e.Output)

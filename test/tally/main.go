@@ -6,6 +6,8 @@
 // The cases of a table and of a suite count one each; a test that only holds
 // others does not. The exit status is 0 if go test's is, else 1.
 //
+// When nothing was printed for half a minute, it says which tests run.
+//
 // Tests of leases have deadlines, which mean nothing while the host of a virtual machine
 // runs something else. Where all that failed was late, and a tenth or more of the
 // processors' time was withheld meanwhile, as the kernel counts it, the tests that failed
@@ -57,7 +59,12 @@ func test(ctx context.Context, args []string) (*count, error) {
 	if err := cmd.Start(); err != nil {
 		return c, err
 	}
-	read := c.read(out, os.Stdout)
+	p := newProgress(os.Stdout, time.Now())
+	c.note = p.note
+	watching, stop := context.WithCancel(ctx)
+	defer stop()
+	go p.watch(watching)
+	read := c.read(out, p)
 	tested := cmd.Wait()
 	if tested != nil {
 		tested = fmt.Errorf("go test: %w", tested)

@@ -35,25 +35,35 @@ var (
 	Consul  = Binary{"consul", "consul", "github.com/hashicorp/consul", "github.com/hashicorp/consul"}
 )
 
+// Built returns where the executable is, or would be built, and whether it is there.
+func (b Binary) Built() (path string, ok bool, err error) {
+	src, err := b.source()
+	if err != nil {
+		return "", false, err
+	}
+	version, err := moduleVersion(filepath.Join(src, "go.mod"), b.module)
+	if err != nil {
+		return "", false, err
+	}
+	cache, err := cacheDir()
+	if err != nil {
+		return "", false, err
+	}
+	path = filepath.Join(cache, fmt.Sprintf("%s-%s-%s-%s", b.name, version, runtime.GOOS, runtime.GOARCH))
+	return path, isExecutable(path), nil
+}
+
 // Path returns the path of the executable, which it builds first if the cache
 // lacks it. The build's progress goes to log. Any number of processes
 // may ask at once: one builds, the others wait for it until ctx ends.
 func (b Binary) Path(ctx context.Context, log io.Writer) (string, error) {
+	path, ok, err := b.Built()
+	if ok || err != nil {
+		return path, err
+	}
 	src, err := b.source()
 	if err != nil {
 		return "", err
-	}
-	version, err := moduleVersion(filepath.Join(src, "go.mod"), b.module)
-	if err != nil {
-		return "", err
-	}
-	cache, err := cacheDir()
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(cache, fmt.Sprintf("%s-%s-%s-%s", b.name, version, runtime.GOOS, runtime.GOARCH))
-	if isExecutable(path) {
-		return path, nil
 	}
 
 	unlock, err := lock(ctx, path+".lock")
@@ -65,7 +75,7 @@ func (b Binary) Path(ctx context.Context, log io.Writer) (string, error) {
 		return path, nil
 	}
 	if err := b.build(ctx, src, path, log); err != nil {
-		return "", fmt.Errorf("install: build %s %s: %w", b.name, version, err)
+		return "", fmt.Errorf("install: build %s: %w", filepath.Base(path), err)
 	}
 	return path, nil
 }
@@ -81,6 +91,7 @@ func (b Binary) build(ctx context.Context, src, path string, log io.Writer) erro
 	defer os.RemoveAll(tmp)
 
 	fmt.Fprintf(log, "building %s (once, a few minutes)\n", filepath.Base(path))
+	defer every(still, func(took time.Duration) { fmt.Fprintf(log, "still building %s (%v)\n", filepath.Base(path), took) })()
 	out := filepath.Join(tmp, b.name)
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-ldflags=-s -w", "-o", out, b.main)
 	cmd.Dir = src

@@ -69,7 +69,7 @@ func TestFailedBuildTellsWhyAndLeavesNothingToRun(t *testing.T) {
 	cache := withSource(t, "package main\n\nfunc main() { undefined() }\n")
 	var log lockedBuilder
 	_, err := fake.Path(t.Context(), &log)
-	require.ErrorContains(t, err, "build fake v1.2.3")
+	require.ErrorContains(t, err, "build fake-v1.2.3")
 	require.Contains(t, log.String(), "undefined: undefined")
 	require.Equal(t, []string{"lock"}, kinds(t, cache))
 }

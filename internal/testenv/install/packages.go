@@ -20,13 +20,15 @@ func HasApt() bool {
 }
 
 // FetchPackages installs packages with apt-get. Services that belong to them,
-// the distribution's own Redis for one, are not started.
+// the distribution's own Redis for one, are neither started nor enabled.
 func FetchPackages(ctx context.Context, log io.Writer, packages ...string) error {
 	allow, err := forbidServices()
 	if err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
 	defer allow()
+	before := enabled("/etc")
+	defer func() { disable(log, "/etc", before) }()
 	for _, args := range [][]string{
 		{"update", "-q"},
 		append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...),

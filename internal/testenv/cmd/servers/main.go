@@ -2,7 +2,7 @@
 // etcd, etcdctl and Consul into the user's cache, and sees that there are Redis,
 // PostgreSQL, MariaDB and PgBouncer. For root, who may have hosts and disks of
 // the test's own, it also sees that there are the commands that make them. It is
-// quick where nothing is missing.
+// quick where nothing is missing, and else says first what it will build and install.
 //
 // What it does not build it takes from PATH, or from where packages put servers.
 // What is missing is installed with apt-get (as root), or run in a container
@@ -41,7 +41,11 @@ func main() {
 
 // provide gets the servers. It writes assignments to out and progress to log.
 func provide(ctx context.Context, out, log io.Writer) error {
-	for _, binary := range []install.Binary{install.Etcd, install.Etcdctl, install.Consul} {
+	binaries := []install.Binary{install.Etcd, install.Etcdctl, install.Consul}
+	if err := announce(log, binaries); err != nil {
+		return err
+	}
+	for _, binary := range binaries {
 		path, err := binary.Path(ctx, log)
 		if err != nil {
 			return err

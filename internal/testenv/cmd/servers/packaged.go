@@ -35,6 +35,28 @@ func servers() []packaged {
 	}
 }
 
+// announce says what will be built and installed, if anything.
+func announce(log io.Writer, binaries []install.Binary) error {
+	var plan []string
+	for _, binary := range binaries {
+		path, ok, err := binary.Built()
+		if err != nil {
+			return err
+		}
+		if !ok {
+			plan = append(plan, "build "+path+", from source (a few minutes, once)")
+		}
+	}
+	_, packages := look(io.Discard, servers())
+	if packages = append(packages, missingTools(io.Discard)...); len(packages) > 0 && install.HasApt() {
+		plan = append(plan, "install with apt-get, as root: "+strings.Join(packages, " ")+" (no service is started or enabled)")
+	}
+	if len(plan) > 0 {
+		fmt.Fprintf(log, "The tests run real servers, and some are missing here. This will\n  - %s\n", strings.Join(plan, "\n  - "))
+	}
+	return nil
+}
+
 // providePackaged gets what is not built: the servers, and what only root can
 // use. All that apt-get has to get it gets at once.
 func providePackaged(ctx context.Context, out, log io.Writer) error {
