@@ -3,6 +3,7 @@ package election
 import (
 	"time"
 
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/machine"
 )
 
@@ -31,4 +32,12 @@ func (c clock) with(boot time.Duration) machine.Instant {
 		return c.now()
 	}
 	return machine.Instant{Mono: time.Since(c.epoch), Boot: boot}
+}
+
+// bootClock reads the clock that goes on through a suspend. If the kernel refuses it, the
+// reading is always zero, and the monotonic clock decides alone. Where it is the wall clock,
+// as on macOS, a leader may step down without need if somebody sets that forward.
+func bootClock() time.Duration {
+	boot, _ := boottime.Clock()
+	return boot
 }

@@ -8,6 +8,15 @@ package boottime
 
 import "time"
 
+// Now returns what Clock does, and panics if the kernel refuses that.
+func Now() time.Duration {
+	now, err := Clock()
+	if err != nil {
+		panic("boottime: " + err.Error())
+	}
+	return now
+}
+
 // A Converter turns instants of Go's clock, which stands still during a
 // suspend, into readings of the boot clock. It may err on the early side, when
 // the system was suspended in between, never on the late side.

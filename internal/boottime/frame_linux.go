@@ -6,8 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // Here returns the frame of this process at this moment. It is read anew each time:
@@ -27,13 +26,13 @@ func Here() (Frame, error) {
 // bootID reads the id with three system calls, as every operation of a store asks.
 func bootID() (string, error) {
 	const path = "/proc/sys/kernel/random/boot_id"
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return "", &fs.PathError{Op: "open", Path: path, Err: err}
 	}
 	text := make([]byte, 64)
-	n, err := unix.Read(fd, text)
-	if err = errors.Join(err, unix.Close(fd)); err != nil {
+	n, err := syscall.Read(fd, text)
+	if err = errors.Join(err, syscall.Close(fd)); err != nil {
 		return "", &fs.PathError{Op: "read", Path: path, Err: err}
 	}
 	return strings.TrimSpace(string(text[:n])), nil
