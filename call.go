@@ -205,9 +205,9 @@ func (c *campaign) nameOf(k machine.Key) string {
 	return c.name
 }
 
-// verdictOf returns what an error says of a request: its verdict, if it is one that the
-// contract has for the operation. After any other the write may have been carried out, now
-// or later.
+// verdictOf returns what an error says of a request. One that the contract has for the
+// operation ([kv.ErrHeld], [kv.ErrStale] …) is a refusal. Any other is unclear: the write may
+// have been carried out, or may be carried out later.
 func verdictOf(op machine.Op, err error) machine.Verdict {
 	if err == nil {
 		return machine.OK

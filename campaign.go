@@ -67,12 +67,12 @@ type campaign struct {
 	term    *Term      // nil until it is elected
 	saying  chan error // takes what becomes of what the leader publishes; nil if nobody asks
 	jobs    int32      // that are not done
-	next    job        // is done by the goroutine that steps, if that is handy
-	handy   bool       // it is that of a job which is done
+	next    job        // that the goroutine which steps is to do when it has stepped
+	handy   bool       // that goroutine is one of ours, and can take a job
 	left    bool       // the machine is done
 	sick    bool       // the health check has failed, and was not asked since
 	missing bool       // the record was gone before it was asked to be removed
-	given   bool       // what may be left is left to fade
+	fades   bool       // what may be left is left to fade
 }
 
 // A call is a request that is on its way.
@@ -148,7 +148,7 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	c.step(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
 	c.mu.Unlock()
 	<-c.until(&c.gone)
-	if c.given {
+	if c.fades {
 		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left to fade", "error", c.told.trouble)
 	}
 	if c.entry.once && errors.Is(err, kv.ErrHeld) {
@@ -318,7 +318,7 @@ func (c *campaign) do(f *machine.Effect, now machine.Instant) {
 	case machine.Missing:
 		c.missing = c.missing || f.Key == machine.Lead
 	case machine.Abandoned:
-		c.given = c.given || c.state.Stage >= machine.Quitting // else a leader has left to fade what it had as heir
+		c.fades = c.fades || c.state.Stage >= machine.Quitting // else a leader has left to fade what it had as heir
 	case machine.Failed:
 		c.decide(c.told.invalid)
 	case machine.Refused:
@@ -415,7 +415,7 @@ func (c *campaign) tellRole() {
 
 // tellRelease tells the log that the safe is free.
 func (c *campaign) tellRelease() {
-	if c.term != nil && !c.term.freed && !c.missing && !c.given {
+	if c.term != nil && !c.term.freed && !c.missing && !c.fades {
 		c.log.Info("released", "token", c.term.token)
 	}
 }

@@ -136,5 +136,5 @@
 //	its record is deleted, replaced  its term ends within a second, as soon as the store tells
 //	the store is down                nobody leads once trust has run out; all candidates try again
 //	leader and heir die at once      when the heir's record has expired, another becomes heir, and then leads
-//	the store is slow                a term survives answers that take up to a third of the TTL
+//	the store is slow                a term survives answers that take up to (TTL - margin)/3
 package election

@@ -245,7 +245,7 @@ func (t *Term) release(ctx context.Context, within time.Duration) (missing bool,
 	}
 	t.helpers.Wait()
 	t.released = true
-	if t.c.given {
+	if t.c.fades {
 		return t.c.missing, fmt.Errorf("election: resign: %w", t.c.withTrouble(errFades))
 	}
 	if t.c.missing && errors.Is(t.Err(), ErrResigned) {

@@ -84,8 +84,8 @@ func (t *turn) claim(l *Lock) {
 		t.send(l, Refresh, l.Remains.Record(), kv.Record{})
 		return
 	}
-	// What a late copy of a refused request puts in is older than the next request, and
-	// must not be taken for what that has put in.
+	// A new signature: the record of a delayed copy of an earlier claim, which was refused,
+	// must not pass for that of this one.
 	if l.Remains.Kind == Nothing || l.Signature == "" {
 		l.Signature, l.Unconfirmed = t.sign(), false
 	}
@@ -165,7 +165,7 @@ func (t *turn) claimed(l *Lock, a *Answer) {
 			t.emit(Effect{Kind: Failed, Key: l.Key})
 		}
 	case Unclear:
-		if l.Sent = a.Sent; !l.Unconfirmed { // what is found of it is worth no more than the first such request
+		if l.Sent = a.Sent; !l.Unconfirmed { // a record that is found later is trusted from the first of these sends
 			l.Remains, l.Unconfirmed = Remains{Kind: Possible, Since: a.Sent}, true
 		}
 		t.incapable(l)
@@ -250,8 +250,8 @@ func (t *turn) incapable(l *Lock) {
 }
 
 // heirless reports whether the candidate does without the heir's place, since it cannot bid
-// for that, or it holds what is no heir's: an heir only gains time, unless an order says who
-// comes first.
+// for that, or the key holds a foreign or permanent record. By first come that is safe: an
+// heir only makes failover faster.
 func (t *turn) heirless() bool {
 	if !t.cfg.firstCome() || t.Place.Phase != Waiting {
 		return false

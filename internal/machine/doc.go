@@ -50,8 +50,8 @@
 //
 // An heir to whom the leader has handed over leads at once if the lease that now backs the
 // record is its own place's, whose trust has not been broken and has a third of the TTL left.
-// That is safe because a hand-over requires the heir's own record, which one candidacy alone
-// has ever signed. Otherwise it refreshes the record first.
+// That is safe because a hand-over requires the heir's own record, whose signature one
+// campaign alone has ever used. Otherwise it refreshes the record first.
 //
 // # Proof
 //

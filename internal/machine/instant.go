@@ -39,8 +39,8 @@ type Timing struct {
 	Refresh time.Duration // from the send of one good refresh to the next
 	Attempt time.Duration // at most, for one request to the store
 	Spread  time.Duration // the least pause between two tries at something that fails
+	Pause   time.Duration // and the most
 	Crowd   time.Duration // over this, candidates spread their bids where nobody is waiting for one of them
 	Stage   time.Duration // between one wave of claims on a vacancy and the next
-	Pause   time.Duration // and the most
 	Lull    time.Duration // for which a leader that was elected by its first request watches nothing
 }

@@ -28,7 +28,7 @@ const (
 )
 
 func (p Phase) String() string {
-	return [...]string{"idle", "waiting", "owner", "keeper", "leaving"}[p]
+	return [...]string{"idle", "waiting", "owner", "lapsed", "leaving"}[p]
 }
 
 // A Text is what an owner says in its record beside the signature.

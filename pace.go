@@ -16,8 +16,8 @@ const (
 	reaction = 50 * time.Millisecond // W: timer, scheduler and cancellation on a busy machine
 )
 
-// chance is the shortest trust in which a refresh has a second chance: three times a
-// few milliseconds. A quarter of the TTL is the least for longer ones.
+// chance is the shortest trust that leaves time to try a refresh twice. Where a quarter of the
+// TTL is longer, that is the least.
 const chance = 3 * reaction / 4
 
 // A pace holds all durations that follow from TTL and margin.
@@ -74,8 +74,8 @@ func newPace(ttl, margin time.Duration) (pace, error) {
 	}, nil
 }
 
-// futility is how long a candidate leaves the safe to others after so many terms in a
-// row that nothing kept alive: nothing after one of them, then a TTL, doubled each time.
+// futility is how long a candidate leaves the safe to others when so many terms in a row have
+// ended without one refresh: no time after one term, then a TTL, doubled each time up to eight.
 func (p pace) futility(terms int) time.Duration {
 	if terms < 2 {
 		return 0
