@@ -16,14 +16,17 @@ func TestAStoreOnOneServerKeepsTheContract(t *testing.T) {
 }
 
 func TestAStoreOnAClusterKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, backend(t, options, cluster(t).Addrs()...))
 }
 
 func TestAStoreOfPlainValuesKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, backend(t, plain, testenv.Consul(t)))
 }
 
 func TestAStoreOfPlainValuesOnAClusterKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, backend(t, plain, cluster(t).Addrs()...))
 }
 

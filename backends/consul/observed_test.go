@@ -4,8 +4,6 @@ package consulkv_test
 
 import (
 	"bytes"
-	"math"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,9 +12,9 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/observer/observertest"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
-	"github.com/electkv/election/kv/kvfault"
 	"github.com/electkv/election/kv/kvtest"
 )
 
@@ -150,119 +148,16 @@ func TestObservedTokensAndRevisionsGrowAcrossEverythingThatCanHappenToAKey(t *te
 	}
 }
 
-func TestObserversJudgeTTLsThatNoSessionHas(t *testing.T) {
+func TestObserversJudge(t *testing.T) {
+	observertest.Run(t, func(t testing.TB) kv.Store { s, _, _ := observed(t); return s })
+}
+
+func TestObserversRefuseTTLsWithoutARequest(t *testing.T) {
 	s, _, requests := observed(t)
-	for _, ttl := range []time.Duration{-1, 0, 1, brief - 1, math.MaxInt64} {
-		_, err := s.Lifetime(ttl)
-		require.ErrorIs(t, err, kv.ErrInvalid, ttl)
-		_, err = s.Create(t.Context(), newName(), signed("v", ttl))
-		require.ErrorIs(t, err, kv.ErrInvalid, ttl)
-	}
+	_, err := s.Create(t.Context(), newName(), signed("v", brief-1))
+	require.ErrorIs(t, err, kv.ErrInvalid)
 	require.Zero(t, requests.count.Load())
-	_, err := s.Lifetime(brief - 1)
-	require.ErrorContains(t, err, "want one from 500ms")
-	for _, ttl := range []time.Duration{brief, brief + 1, time.Duration(math.MaxInt64 - math.MaxInt64%int64(time.Millisecond))} {
-		life, err := s.Lifetime(ttl)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, life.Min, ttl)
-		got := create(t, s, newName(), signed("v", ttl))
-		require.GreaterOrEqual(t, got.TTL, ttl)
-		require.Less(t, got.TTL-ttl, time.Millisecond)
-	}
 	_, err = election.New(consulkv.NewObserved(nil, nil), "jobs", nil)
 	require.ErrorIs(t, err, kv.ErrInvalid)
 	require.ErrorContains(t, err, "client is nil")
-}
-
-// The leader is cut off from the store altogether, and knows when its term is over
-// by its own clock. With sessions it would be 20 s until another could lead.
-func TestALeaderOfHalfASecondIsFollowedLongBeforeASessionEnds(t *testing.T) {
-	leaders, _, _ := observed(t)
-	followers, client, _ := observed(t)
-	faults := kvfault.Wrap(leaders)
-	name := newName()
-	first, err := election.New(faults, name, &election.Options{TTL: brief})
-	require.NoError(t, err)
-	old, err := first.Campaign(within(t, time.Minute))
-	require.NoError(t, err)
-	follower, err := election.New(followers, name, &election.Options{TTL: brief})
-	require.NoError(t, err)
-	next := make(chan *election.Term, 1)
-	go func() {
-		defer close(next)
-		if term, err := follower.Campaign(within(t, time.Minute)); err == nil {
-			next <- term
-		}
-	}()
-	time.Sleep(brief)
-	faults.On().DropRequests()
-	cut := time.Now()
-	term := <-next
-	require.NotNil(t, term, "nobody has followed")
-	took := time.Since(cut)
-	require.Error(t, old.Err(), "two lead at once")
-	require.Greater(t, term.Token(), old.Token())
-	_ = term.Resign(within(t, time.Minute)) // it may have been lost on a busy machine
-
-	with, err := consulkv.New(client, nil).Lifetime(10 * time.Second) // the shortest that there is
-	require.NoError(t, err)
-	t.Logf("a leader that was cut off was followed after %v; a session would last %v", took, with.Max)
-	require.Less(t, took, with.Max/2)
-	faults.Heal()
-	_ = old.Resign(within(t, time.Minute)) // it is lost
-}
-
-// Both have judged the same revision, and both write.
-func TestOneOfTwoObserversReplacesADeadRecord(t *testing.T) {
-	one, _, _ := observed(t)
-	two, _, _ := observed(t)
-	names, recs := abandoned(t, 50, one, two)
-	time.Sleep(brief + brief/2)
-	for i, name := range names {
-		won := race(t, kv.ErrHeld,
-			func() (kv.Record, error) { return one.Create(t.Context(), name, signed("one", time.Minute)) },
-			func() (kv.Record, error) { return two.Create(t.Context(), name, signed("two", time.Minute)) })
-		require.Greater(t, won.Token, recs[i].Token)
-		got, err := one.Get(t.Context(), name)
-		require.NoError(t, err)
-		require.Equal(t, won, got)
-	}
-}
-
-// Its owner comes back at the moment at which it is replaced, and does not know how
-// late it is. Whoever is told that the safe is its own is the only one.
-func TestAnOwnerOrItsSuccessorIsRightNeverBoth(t *testing.T) {
-	owner, _, _ := observed(t)
-	rival, _, _ := observed(t)
-	names, recs := abandoned(t, 50, rival)
-	time.Sleep(brief + brief/2)
-	for i, name := range names {
-		race(t, nil,
-			func() (kv.Record, error) { return owner.Refresh(t.Context(), name, recs[i]) },
-			func() (kv.Record, error) { return rival.Create(t.Context(), name, signed("rival", time.Minute)) })
-	}
-}
-
-// race carries two calls out at once, of which one succeeds, and returns what that
-// one returned. The other is refused.
-func race(t testing.TB, refused error, calls ...func() (kv.Record, error)) (won kv.Record) {
-	t.Helper()
-	recs, errs := make([]kv.Record, len(calls)), make([]error, len(calls))
-	var both sync.WaitGroup
-	for i, call := range calls {
-		both.Go(func() { recs[i], errs[i] = call() })
-	}
-	both.Wait()
-	winners := 0
-	for i, err := range errs {
-		if err == nil {
-			won, winners = recs[i], winners+1
-			continue
-		}
-		if refused != nil {
-			require.ErrorIs(t, err, refused)
-		}
-	}
-	require.Equal(t, 1, winners, "%v", errs)
-	return won
 }

@@ -11,15 +11,14 @@ import (
 )
 
 func TestAStoreKeepsTheContract(t *testing.T) {
-	for _, options := range everyLayout() {
-		t.Run(title(options), func(t *testing.T) {
-			kvtest.Run(t, backend(options, testenv.Etcd(t)))
-		})
-	}
+	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+		kvtest.Run(t, backend(options, testenv.Etcd(t)))
+	})
 }
 
 // The two between them have all code that the others have.
 func TestAStoreKeepsTheContractOnACluster(t *testing.T) {
+	testenv.Long(t)
 	addrs := testenv.StartEtcdCluster(t).Addrs()
 	for _, options := range []etcdkv.Options{{}, {Layout: etcdkv.Queue, Plain: true}} {
 		t.Run(title(options), func(t *testing.T) {

@@ -2,8 +2,6 @@ package etcdkv_test
 
 import (
 	"crypto/rand"
-	"math"
-	"sync"
 	"testing"
 	"time"
 
@@ -12,9 +10,9 @@ import (
 
 	"github.com/electkv/election"
 	etcdkv "github.com/electkv/election/backends/etcd"
+	"github.com/electkv/election/internal/observer/observertest"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
-	"github.com/electkv/election/kv/kvfault"
 	"github.com/electkv/election/kv/kvtest"
 )
 
@@ -110,113 +108,12 @@ func TestObservedTokensGrowAcrossDeletesAndRestarts(t *testing.T) {
 	}
 }
 
-func TestObserversJudgeTTLsThatNoLeaseHas(t *testing.T) {
-	store := observed(t, nil, testenv.Etcd(t))
-	for _, ttl := range []time.Duration{-1, 0, 1, brief - 1, math.MaxInt64} {
-		_, err := store.Lifetime(ttl)
-		require.ErrorIs(t, err, kv.ErrInvalid, ttl)
-		rec := signed("v")
-		rec.TTL = ttl
-		_, err = store.Create(within(t, patience), rec.Signature, rec)
-		require.ErrorIs(t, err, kv.ErrInvalid, ttl)
-	}
-	_, err := store.Lifetime(brief - 1)
-	require.ErrorContains(t, err, "want one from 500ms")
-	for _, ttl := range []time.Duration{brief, brief + 1, time.Duration(math.MaxInt64 - math.MaxInt64%int64(time.Millisecond))} {
-		life, err := store.Lifetime(ttl)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, life.Min, ttl)
-		rec := signed("v")
-		rec.TTL = ttl
-		got, err := store.Create(within(t, patience), rec.Signature, rec)
-		require.NoError(t, err)
-		require.GreaterOrEqual(t, got.TTL, ttl)
-		require.Less(t, got.TTL-ttl, time.Millisecond)
-	}
+func TestObserversJudge(t *testing.T) {
+	observertest.Run(t, func(t testing.TB) kv.Store { return observed(t, nil, testenv.Etcd(t)) })
+}
+
+func TestAnObservedStoreWithoutAClientIsRefused(t *testing.T) {
 	require.ErrorIs(t, etcdkv.NewObserved(nil, nil).Delete(t.Context(), "name", signed("")), kv.ErrInvalid)
-	_, err = election.New(etcdkv.NewObserved(nil, nil), "name", nil)
+	_, err := election.New(etcdkv.NewObserved(nil, nil), "name", nil)
 	require.ErrorContains(t, err, "client is nil")
-}
-
-// The leader is cut off from the store altogether, and knows when its term is over
-// by its own clock.
-func TestALeaderOfHalfASecondIsFollowed(t *testing.T) {
-	addr := testenv.Etcd(t)
-	faults := kvfault.Wrap(observed(t, nil, addr))
-	name := rand.Text()
-	old := elected(t, faults, name, &election.Options{TTL: brief})
-	follower, err := election.New(observed(t, nil, addr), name, &election.Options{TTL: brief})
-	require.NoError(t, err)
-	next := make(chan *election.Term, 1)
-	go func() {
-		defer close(next)
-		if term, err := follower.Campaign(within(t, patience)); err == nil {
-			next <- term
-		}
-	}()
-	time.Sleep(brief)
-	faults.On().DropRequests()
-	cut := time.Now()
-	term := <-next
-	require.NotNil(t, term, "nobody has followed")
-	t.Logf("a leader that was cut off was followed after %v", time.Since(cut))
-	require.Error(t, old.Err(), "two lead at once")
-	require.Greater(t, term.Token(), old.Token())
-	_ = term.Resign(within(t, patience)) // it may have been lost on a busy machine
-	faults.Heal()
-}
-
-// Both have judged the same revision, and both write.
-func TestOneOfTwoObserversReplacesADeadRecord(t *testing.T) {
-	addr := testenv.Etcd(t)
-	one, two := observed(t, nil, addr), observed(t, nil, addr)
-	names, recs := abandoned(t, observed(t, nil, addr), 50, one, two)
-	time.Sleep(brief + brief/2)
-	for i, name := range names {
-		won := race(t, kv.ErrHeld,
-			func() (kv.Record, error) { return one.Create(within(t, patience), name, signed("one")) },
-			func() (kv.Record, error) { return two.Create(within(t, patience), name, signed("two")) })
-		require.Greater(t, won.Token, recs[i].Token)
-		got, err := observed(t, nil, addr).Get(within(t, patience), name)
-		require.NoError(t, err)
-		require.Equal(t, won, got)
-	}
-}
-
-// Its owner comes back at the moment at which it is replaced, and does not know how
-// late it is. Whoever is told that the safe is its own is the only one.
-func TestAnOwnerOrItsSuccessorIsRightNeverBoth(t *testing.T) {
-	addr := testenv.Etcd(t)
-	owner, rival := observed(t, nil, addr), observed(t, nil, addr)
-	names, recs := abandoned(t, observed(t, nil, addr), 50, rival)
-	time.Sleep(brief + brief/2)
-	for i, name := range names {
-		race(t, nil,
-			func() (kv.Record, error) { return owner.Refresh(within(t, patience), name, recs[i]) },
-			func() (kv.Record, error) { return rival.Create(within(t, patience), name, signed("rival")) })
-	}
-}
-
-// race carries two calls out at once, of which one succeeds, and returns what that
-// one returned. The other is refused.
-func race(t testing.TB, refused error, calls ...func() (kv.Record, error)) (won kv.Record) {
-	t.Helper()
-	recs, errs := make([]kv.Record, len(calls)), make([]error, len(calls))
-	var both sync.WaitGroup
-	for i, call := range calls {
-		both.Go(func() { recs[i], errs[i] = call() })
-	}
-	both.Wait()
-	winners := 0
-	for i, err := range errs {
-		if err == nil {
-			won, winners = recs[i], winners+1
-			continue
-		}
-		if refused != nil {
-			require.ErrorIs(t, err, refused)
-		}
-	}
-	require.Equal(t, 1, winners, "%v", errs)
-	return won
 }

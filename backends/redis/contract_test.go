@@ -22,10 +22,12 @@ func TestAClusterKeepsTheContract(t *testing.T) {
 }
 
 func TestWithPlainValuesASingleServerKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix, Plain: true}, testenv.Redis(t)))
 }
 
 func TestWithPlainValuesAClusterKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix, Plain: true}, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
 }
 

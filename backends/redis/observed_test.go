@@ -14,6 +14,7 @@ import (
 
 	"github.com/electkv/election"
 	rediskv "github.com/electkv/election/backends/redis"
+	"github.com/electkv/election/internal/observer/observertest"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
@@ -26,6 +27,10 @@ func observed(c redis.UniversalClient) kv.Store {
 
 func TestWhereObserversJudgeASingleServerKeepsTheContract(t *testing.T) {
 	kvtest.Run(t, backendOf(t, observed, testenv.Redis(t)))
+}
+
+func TestObserversJudge(t *testing.T) {
+	observertest.Run(t, func(t testing.TB) kv.Store { return observed(dial(t, testenv.Redis(t))) })
 }
 
 func TestWhereObserversJudgeAClusterKeepsTheContract(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/electkv/election/internal/observer/observertest"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
@@ -28,7 +29,16 @@ func TestWithObserversPostgreSQLKeepsTheContract(t *testing.T) {
 }
 
 func TestWithObserversMariaDBKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, inMariaDB(t, testenv.MariaDB(t)).observedBackend())
+}
+
+func TestObserversJudge(t *testing.T) {
+	for _, p := range []*place{inPostgres(t, testenv.Postgres(t)), inMariaDB(t, testenv.MariaDB(t)), inSQLite(t)} {
+		t.Run(p.dialect.String(), func(t *testing.T) {
+			observertest.Run(t, func(t testing.TB) kv.Store { return p.observed(t) })
+		})
+	}
 }
 
 func (p *place) backend() kvtest.Backend {
