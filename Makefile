@@ -29,8 +29,10 @@ PLANTED := TestEachPlantedBugIsCaughtInTheSimulation|TestEachBreachIsNoticedAndE
 # Builds an earlier commit, for which a checkout needs its history.
 ROLLOUT := TestCandidatesOfTwoReleasesKeepThePromises
 
-# How many packages are tested at once: each of those with servers keeps a slow core busy.
-AT_ONCE := 2
+# How many packages are tested at once. With the race detector, each of those with servers keeps
+# a slow core busy; without, and in short mode, most of them wait most of the time.
+AT_ONCE       := 2
+AT_ONCE_SHORT := 4
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/...
@@ -99,7 +101,13 @@ check/deploy: ## the manifests of Kubernetes and, where systemd-analyze is, the 
 	else echo "systemd-analyze is not here: deploy/systemd was not checked (Debian, Ubuntu: apt-get install systemd)"; fi
 
 .PHONY: test
-test: ## all tests with the race detector, on real servers, which are fetched first
+test: ## the tests, on real servers, which are fetched first; without variants and long tables
+	@echo "make test: on real servers, in short mode; make test/all has the long tables and the race detector"; \
+	env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
+	$(GO) run ./test/tally -short -count=1 -timeout=15m -p=$(AT_ONCE_SHORT) -skip='^($(ROLLOUT))$$' work
+
+.PHONY: test/all
+test/all: ## all tests with the race detector, on real servers, which are fetched first
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
 	without='$(PLANTED)'; \
 	if ! git -c safe.directory='*' cat-file -e 'd65a82f^{commit}' 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
@@ -231,3 +239,8 @@ test/compose/short: ## the demo on each container, and one failover of each clus
 .PHONY: clean
 clean: ## remove what was built here (the servers in the user's cache stay)
 	rm -rf bin dist
+
+.PHONY: clean/cache
+clean/cache: ## remove the servers and linters that were built, and the containers of servers
+	rm -rf '$(CACHE)' /var/cache/election-test*
+	@if command -v docker >/dev/null; then docker rm -f election-test-redis election-test-postgres election-test-mariadb >/dev/null 2>&1 || true; fi

@@ -168,7 +168,7 @@ func TestATreeHasTheLibrariesOfItsPrograms(t *testing.T) {
 	require.NoError(t, root.commands("sh"))
 	sh, err := exec.LookPath("sh")
 	require.NoError(t, err)
-	libraries, err := librariesOf(sh)
+	libraries, err := librariesOf(sh, "")
 	require.NoError(t, err)
 	require.NotEmpty(t, libraries)
 	for _, library := range libraries {

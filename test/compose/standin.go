@@ -133,22 +133,24 @@ func putPostgres(ctx context.Context, _ io.Writer, t *tree) (string, error) {
 	if err := t.commands(shell()...); err != nil {
 		return "", err
 	}
-	programs := filepath.Dir(server)
+	real, root := install.Behind(server)
+	programs := filepath.Dir(real)
 	for _, name := range []string{"postgres", "initdb", "pg_ctl", "pg_isready", "psql"} {
-		if err := t.program(filepath.Join(programs, name), filepath.Join(programs, name)); err != nil {
+		from := filepath.Join(programs, name)
+		if err := t.programBelow(root, from, strings.TrimPrefix(from, root)); err != nil {
 			return "", err
 		}
 	}
 	// Packages put programs in BASE/VERSION/bin, libraries in BASE/VERSION/lib, and
 	// the rest in /usr/share/postgresql/VERSION.
-	home := filepath.Dir(programs)
-	if err := t.folder(filepath.Join(home, "lib"), "bitcode", "pgxs", "llvmjit*"); err != nil {
+	home := strings.TrimPrefix(filepath.Dir(programs), root)
+	if err := t.folder(root, filepath.Join(home, "lib"), "bitcode", "pgxs", "llvmjit*"); err != nil {
 		return "", err
 	}
-	if err := t.folder(filepath.Join("/usr/share/postgresql", filepath.Base(home)), "man"); err != nil {
+	if err := t.folder(root, filepath.Join("/usr/share/postgresql", filepath.Base(home)), "man"); err != nil {
 		return "", err
 	}
-	if err := t.folder("/usr/share/zoneinfo", "right", "posix"); err != nil {
+	if err := t.folder("", "/usr/share/zoneinfo", "right", "posix"); err != nil {
 		return "", err
 	}
 	return output(exec.CommandContext(ctx, server, "--version"))
@@ -168,7 +170,8 @@ func putMariaDB(ctx context.Context, _ io.Writer, t *tree) (string, error) {
 	if err := t.program(setup, "/usr/bin/mariadb-install-db"); err != nil {
 		return "", err
 	}
-	if err := t.folder("/usr/share/mysql"); err != nil {
+	_, root := install.Behind(server)
+	if err := t.folder(root, "/usr/share/mysql"); err != nil {
 		return "", err
 	}
 	return output(exec.CommandContext(ctx, server, "--version"))

@@ -11,6 +11,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
+
+	"github.com/electkv/election/internal/testenv/install"
 )
 
 // A tree is the root of a file system, made of files of this machine.
@@ -45,7 +48,7 @@ func newTree(root string) (*tree, error) {
 // commands puts commands of this machine in, under the paths that they have.
 func (t *tree) commands(names ...string) error {
 	for _, name := range names {
-		from, err := exec.LookPath(name)
+		from, err := install.Find(name)
 		if err != nil {
 			return err
 		}
@@ -56,10 +59,10 @@ func (t *tree) commands(names ...string) error {
 	return nil
 }
 
-// folder puts a folder of this machine in, under its own path, without what
-// bears one of the names.
-func (t *tree) folder(dir string, but ...string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+// folder puts a folder of this machine in, or what is there below a root, under its own path,
+// without what bears one of the names.
+func (t *tree) folder(root, dir string, but ...string) error {
+	return filepath.WalkDir(filepath.Join(root, dir), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -73,24 +76,30 @@ func (t *tree) folder(dir string, but ...string) error {
 			}
 		}
 		if d.IsDir() {
-			return os.MkdirAll(filepath.Join(t.root, path), 0o755)
+			return os.MkdirAll(filepath.Join(t.root, strings.TrimPrefix(path, root)), 0o755)
 		}
-		return t.program(path, path)
+		return t.programBelow(root, path, strings.TrimPrefix(path, root))
 	})
 }
 
 // program puts a file of this machine in, and the libraries that it is linked
 // with.
 func (t *tree) program(from, at string) error {
+	from, root := install.Behind(from)
+	return t.programBelow(root, from, at)
+}
+
+// programBelow does so with one that may have its libraries below a root.
+func (t *tree) programBelow(root, from, at string) error {
 	if err := t.copy(from, at); err != nil {
 		return err
 	}
-	libraries, err := librariesOf(from)
+	libraries, err := librariesOf(from, root)
 	if err != nil {
 		return err
 	}
 	for _, library := range libraries {
-		if err := t.copy(library, library); err != nil {
+		if err := t.copy(library, strings.TrimPrefix(library, root)); err != nil {
 			return err
 		}
 	}
@@ -98,8 +107,9 @@ func (t *tree) program(from, at string) error {
 }
 
 // librariesOf returns the paths of the libraries that a program or a library is
-// linked with, and of those that these are. What is no program has none.
-func librariesOf(path string) ([]string, error) {
+// linked with, and of those that these are. Those below the root come first. What is no
+// program has none.
+func librariesOf(path, root string) ([]string, error) {
 	program, err := elf.Open(path)
 	if err != nil {
 		return nil, nil //nolint:nilerr // a script, or no program at all
@@ -108,7 +118,11 @@ func librariesOf(path string) ([]string, error) {
 	if err = errors.Join(err, program.Close()); err != nil || len(direct) == 0 {
 		return nil, err
 	}
-	out, err := output(exec.CommandContext(context.Background(), "ldd", path))
+	ldd := exec.CommandContext(context.Background(), "ldd", path)
+	if below, _ := filepath.Glob(root + "/usr/lib/*-linux-gnu*"); root != "" {
+		ldd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+strings.Join(below, ":"))
+	}
+	out, err := output(ldd)
 	if err != nil {
 		return nil, fmt.Errorf("ldd %s: %w", path, err)
 	}

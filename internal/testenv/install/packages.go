@@ -19,16 +19,13 @@ func HasApt() bool {
 	return err == nil && os.Geteuid() == 0
 }
 
-// FetchPackages installs packages with apt-get. Services that belong to them,
-// the distribution's own Redis for one, are neither started nor enabled.
+// FetchPackages installs packages with apt-get. Services that belong to them are not started.
 func FetchPackages(ctx context.Context, log io.Writer, packages ...string) error {
 	allow, err := forbidServices()
 	if err != nil {
 		return fmt.Errorf("install: %w", err)
 	}
 	defer allow()
-	before := enabled("/etc")
-	defer func() { disable(log, "/etc", before) }()
 	for _, args := range [][]string{
 		{"update", "-q"},
 		append([]string{"install", "-q", "-y", "--no-install-recommends"}, packages...),
@@ -65,7 +62,13 @@ func forbidServices() (func(), error) {
 
 // run carries out a command that must not ask anything.
 func run(ctx context.Context, log io.Writer, name string, args ...string) error {
+	return runIn(ctx, "", log, name, args...)
+}
+
+// runIn carries it out in a folder.
+func runIn(ctx context.Context, dir string, log io.Writer, name string, args ...string) error {
 	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C")
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }

@@ -34,6 +34,9 @@ func Postgres() (string, error) {
 		found = append(found, path)
 	}
 	found = append(found, packaged("/usr/lib/postgresql/*/bin/postgres", "/usr/pgsql-*/bin/postgres")...)
+	if path, ok := unpacked("postgres"); ok {
+		found = append(found, path)
+	}
 	for _, path := range found {
 		path, err := filepath.EvalSymlinks(path)
 		if err != nil {
@@ -92,8 +95,8 @@ func PgBouncer() (string, error) {
 	return lookFor(ErrNoPgBouncer, "pgbouncer", "/usr/sbin")
 }
 
-// lookFor returns the path of a program that is in PATH, or in one of the
-// folders for what only root is thought to run; or else missing.
+// lookFor returns the path of a program that is in PATH, in one of the folders for what only
+// root is thought to run, or unpacked for the tests; or else missing.
 func lookFor(missing error, program string, folders ...string) (string, error) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, nil
@@ -102,6 +105,9 @@ func lookFor(missing error, program string, folders ...string) (string, error) {
 		if path := filepath.Join(folder, program); isExecutable(path) {
 			return path, nil
 		}
+	}
+	if path, ok := unpacked(program); ok {
+		return path, nil
 	}
 	return "", missing
 }

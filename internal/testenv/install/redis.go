@@ -1,9 +1,6 @@
 package install
 
-import (
-	"errors"
-	"os/exec"
-)
+import "errors"
 
 // ErrNoRedis means that this machine has no redis-server. Its text says how to
 // come by one.
@@ -13,9 +10,5 @@ var ErrNoRedis = errors.New("redis-server is not in PATH: install it " +
 
 // Redis returns the path of redis-server, or ErrNoRedis.
 func Redis() (string, error) {
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		return "", ErrNoRedis
-	}
-	return path, nil
+	return lookFor(ErrNoRedis, "redis-server")
 }

@@ -5,9 +5,10 @@
 // quick where nothing is missing, and else says first what it will build and install.
 //
 // What it does not build it takes from PATH, or from where packages put servers.
-// What is missing is installed with apt-get (as root), or run in a container
-// (where a docker engine answers; PgBouncer is not); if neither can be, the
-// command says what to install and fails. Standard output holds nothing but
+// What is missing it downloads with apt-get and unpacks into a folder of its own, or runs
+// in a container (where a docker engine answers; PgBouncer is not). If neither can be, the
+// command says what to install and fails. It installs nothing, but for root the commands that
+// make networks and disks. Standard output holds nothing but
 // shell assignments for the tests' environment:
 //
 //	env=$(go run ./internal/testenv/cmd/servers) && eval "$env" && go test ./...

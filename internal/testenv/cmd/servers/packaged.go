@@ -47,9 +47,15 @@ func announce(log io.Writer, binaries []install.Binary) error {
 			plan = append(plan, "build "+path+", from source (a few minutes, once)")
 		}
 	}
-	_, packages := look(io.Discard, servers())
-	if packages = append(packages, missingTools(io.Discard)...); len(packages) > 0 && install.HasApt() {
-		plan = append(plan, "install with apt-get, as root: "+strings.Join(packages, " ")+" (no service is started or enabled)")
+	if _, packages := look(io.Discard, servers()); len(packages) > 0 && install.HasPackages() {
+		dir, err := install.PackagesDir()
+		if err != nil {
+			return err
+		}
+		plan = append(plan, "download and unpack into "+dir+": "+strings.Join(packages, " ")+" (nothing is installed)")
+	}
+	if tools := missingTools(io.Discard); len(tools) > 0 {
+		plan = append(plan, "install with apt-get, as root: "+strings.Join(tools, " ")+" (for networks and disks of the tests' own)")
 	}
 	if len(plan) > 0 {
 		fmt.Fprintf(log, "The tests run real servers, and some are missing here. This will\n  - %s\n", strings.Join(plan, "\n  - "))
@@ -57,13 +63,19 @@ func announce(log io.Writer, binaries []install.Binary) error {
 	return nil
 }
 
-// providePackaged gets what is not built: the servers, and what only root can
-// use. All that apt-get has to get it gets at once.
+// providePackaged gets what is not built: the servers, and what only root can use.
 func providePackaged(ctx context.Context, out, log io.Writer) error {
 	missing, packages := look(log, servers())
-	packages = append(packages, missingTools(log)...)
-	if len(packages) > 0 && install.HasApt() {
-		return install.FetchPackages(ctx, log, packages...)
+	if len(packages) > 0 && install.HasPackages() {
+		if err := install.Unpack(ctx, log, packages...); err != nil {
+			fmt.Fprintln(log, err)
+		}
+		missing, _ = look(log, missing)
+	}
+	if tools := missingTools(log); len(tools) > 0 {
+		if err := install.FetchPackages(ctx, log, tools...); err != nil {
+			return err
+		}
 	}
 	return contain(ctx, out, log, missing)
 }
