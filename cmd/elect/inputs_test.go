@@ -193,6 +193,9 @@ func TestShellsCompleteStoresAndFormats(t *testing.T) {
 		require.Zero(t, status)
 		require.Equal(t, want, stdout)
 	}
+	_, stdout, _ := finish(t, "__complete", "help", "")
+	require.Contains(t, stdout, "\nrun\t")
+	require.Contains(t, stdout, "\nstores\t")
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
 		status, stdout, _ := finish(t, "completion", shell)
 		require.Zero(t, status)

@@ -3,7 +3,7 @@
 //
 //	elect run nightly-report -- ./report.sh
 //
-// See elect --help, and the help of each command.
+// See elect --help, elect help stores, and the help of each command.
 package main
 
 import (

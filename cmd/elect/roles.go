@@ -22,6 +22,11 @@ import (
 // demo.
 const candidateRole = "__candidate"
 
+const rootExample = `  elect demo                                  # an election of three processes
+  elect run billing -- ./billing-daemon       # run it while this candidate leads
+  elect run --store redis://localhost billing -- ./billing-daemon
+  elect status billing                        # print who leads`
+
 // processCommands are the commands that start processes.
 func processCommands(s *settings) []*cobra.Command {
 	return []*cobra.Command{newRun(s), newDemo(s)}

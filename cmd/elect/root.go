@@ -31,65 +31,6 @@ type settings struct {
 	verbose bool
 }
 
-// rootLong has the forms of URLs where the %s is.
-const rootLong = `Elect chooses one leader among processes that share a store.
-
-Stores (--store, or ELECT_STORE):
-
-%s
-Without --store the store is a directory for this user's processes: "elect" in
-$XDG_STATE_HOME, else in .local/state of the home directory, the same for a login,
-cron and a service. elect run names it in its first line. If XDG_STATE_HOME is set
-for some of them only, name a directory: --store file:///directory.
-
-Directories for file: and sqlite: have to be on a file system that is known to be
-local. filesystem=any insists on another: where one kernel alone mounts it.
-
-Parameters for TLS: cacert, cert, key, servername, insecure-skip-verify. For
-consul: dc, namespace, partition, and min-ttl, the servers' session_ttl_min. For
-redis: prefix, sentinel-user, and quarantine, how long a server that was restarted
-or promoted keeps elections closed: all need the same.
-
-In a database the records are in the table "election", which is made when it is
-missing; table=NAME and, for postgres, schema=NAME say where else. For postgres there
-are sslmode, sslrootcert, sslcert, sslkey, target_session_attrs, application_name and
-default_query_exec_mode as libpq and pgx have them; for mysql tls=true, and the
-parameters for TLS.
-
-expiry=observer has the candidates judge, each by its own clock, whether a record is
-over, not the store: for etcd, consul, redis, sqlite, postgres and mysql. Jumps of the
-store's clock change nothing then, and TTLs may be short. All candidates of an
-election need the same.
-
-For paxos, each elect run is a member, which the host names: the others reach it
-there. peers=host:port,host:port are all members (three, or five), and cluster is a
-name that they share. cert, key and cacert (or ELECT_CERT, ELECT_KEY, ELECT_CACERT)
-are needed always: docs/peers.md has the commands that make them. dir=DIRECTORY keeps
-on disk which tokens were given out; founding=true leaves out the quarantine at the
-very first start, with dir; max-ttl (1m), round (1s) and drift (5, in thousandths)
-must be the same at all members; listen=host:port, if it is not the own address. Other
-commands than run ask the members, from anywhere: the host may be left out. So may run:
-then it is a candidate that has no vote.
-
-To share a key with locks that are there already (elect doctor NAME tells which):
-plain=true puts the value at the key as it is, for programs that read it there,
-for etcd, consul and redis. For etcd, layout=queue stands in line with the locks
-and elections of package concurrency and etcdctl, layout=claim takes an empty line
-only, layout=key is the default; etcd://host//locks has the prefix "/locks/", and
-suffix=/ is for locks whose own name ended with a slash. All candidates of an
-election need the same.
-
-Credentials stand before an @ in the URL (user:password@, for consul token@). On a
-command line everybody on the host can read them (ps): run, watch and demo warn of
-that. Put the URL into ELECT_STORE instead, or the credentials where the store's own
-tools look for them: ETCDCTL_USER, _PASSWORD, _CACERT, _CERT, _KEY, _ENDPOINTS;
-CONSUL_HTTP_TOKEN, _TOKEN_FILE, _ADDR, CONSUL_CACERT and so on; REDISCLI_AUTH,
-REDISCLI_SENTINEL_AUTH; PGPASSWORD, PGPASSFILE, PGSSLMODE and all of libpq's;
-MYSQL_PWD. What elect run starts does not inherit the secrets among them: see
-elect help run, --pass-store.
-
-Exit status: 125 if elect itself fails; see each command for the others.`
-
 func newRoot(s *settings) *cobra.Command {
 	// What is wrong comes back as an error as well.
 	redis.SetLogger(silence{})
@@ -97,7 +38,8 @@ func newRoot(s *settings) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "elect",
 		Short:         "Choose one leader among processes",
-		Long:          fmt.Sprintf(rootLong, stores.Help()),
+		Long:          rootLong,
+		Example:       rootExample,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       version(),
@@ -109,7 +51,7 @@ func newRoot(s *settings) *cobra.Command {
 	root.SetFlagErrorFunc(flagError)
 	root.SetVersionTemplate("{{.Version}}\n")
 	flags := root.PersistentFlags()
-	flags.StringVar(&s.store, "store", "", "`URL` of the store; see elect --help (default $ELECT_STORE, else a directory of yours)")
+	flags.StringVar(&s.store, "store", "", "`URL` of the store; see elect help stores (default $ELECT_STORE, else a directory of yours)")
 	flags.StringVar(&s.level, "log-level", "info", "log debug, info, warn or error to standard error")
 	s.format = asText
 	flags.Var(&s.format, "log-format", "log as text or json")
@@ -117,8 +59,19 @@ func newRoot(s *settings) *cobra.Command {
 	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, stores.Beginnings()...)
 	complete(root, "log-level", cobra.ShellCompDirectiveNoFileComp, "debug", "info", "warn", "error")
 	complete(root, "log-format", cobra.ShellCompDirectiveNoFileComp, string(asText), string(asJSON))
-	root.AddCommand(newWatch(s), newStatus(s), newResign(s), newTransfer(s), newDoctor(s), newVersion())
+	root.AddCommand(newWatch(s), newStatus(s), newResign(s), newTransfer(s), newDoctor(s), newVersion(), newStores())
 	root.AddCommand(processCommands(s)...)
+	root.SetHelpCommand(newHelp())
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		if cmd.HasParent() {
+			help(cmd, args)
+			return
+		}
+		if err := printRootHelp(cmd.OutOrStdout(), cmd); err != nil {
+			cmd.PrintErrln(err)
+		}
+	})
 	return root
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,10 +31,8 @@ func meant(word string, all []string) string {
 // meantCommand is what a message adds about a command that there is not.
 func meantCommand(root *cobra.Command, word string) string {
 	all := []string{}
-	for _, c := range root.Commands() {
-		if c.IsAvailableCommand() {
-			all = append(all, c.Name())
-		}
+	for _, c := range slices.Concat(commands(root), topics(root)) {
+		all = append(all, c.Name())
 	}
 	if name := meant(word, all); name != "" {
 		return "; did you mean " + name + "?"
