@@ -32,21 +32,23 @@ import (
 
 const demoLong = `Show an election of three processes, and check its promises.
 
-Three candidates start, and one leads. It is killed (SIGKILL), and the next one
-leads. That one is put to sleep (SIGSTOP) until the third has taken over, and is
-woken (SIGCONT): it must find out that its term is over before it does any more
-of its work. Each candidate writes down what it believes, when, on a clock that
-all share; from these records the timeline is drawn and the promises are checked.
+Three candidates start, and one leads. The demo kills it (SIGKILL), and the next one
+leads. The demo stops that one (SIGSTOP) until the third has taken over, and then
+wakes it (SIGCONT): it must find out that its term is over before it does any more of
+its work. Each candidate writes down what it believes and when, on a clock that all
+share. From these records the demo draws the timeline and checks the promises.
 
-With an ORDER it shows a succession instead, in which one of those who wait is the
-heir, and leaders hand over in one write:
-  first  who came first is next; two leaders are asked to go, one is killed
+With an ORDER the demo shows a succession instead: one of the waiting candidates is
+the heir, and leaders hand over in one write.
+  first  the candidate that came first is next; two leaders are asked to go, one is
+         killed
   rank   higher ranks displace lower ones; the highest sleeps, and comes back
-  ring   the leadership goes round, past one that was killed
-  line   the leader names who is next
+  ring   the leadership goes round, past a candidate that was killed
+  line   the leader names which candidates are next
 
-Without --store, or ELECT_STORE, a temporary directory is used. Nothing is left
-behind in any store, except what its own documentation says stays for ever.
+Without --store and ELECT_STORE, the demo uses a temporary directory. It leaves
+nothing behind in any store, except what the store's own documentation says stays for
+ever.
 
 Exit status: 0 if all promises were kept, 1 if one was broken, 125 if elect
 failed, 130 after Ctrl-C.`

@@ -18,14 +18,14 @@ import (
 
 const doctorLong = `Say what the store can and cannot promise, and why.
 
-Doctor writes a record under a name of its own, refreshes and removes it, and
-looks at what the server tells of itself. Then it looks for a lock that is, or
-was, at each NAME: what kind it looks like, who holds it, and which parameter of
-the URL coexists with it. To that it changes nothing.
+Doctor writes a record under a name of its own, refreshes it and removes it, and looks
+at what the server tells about itself. Then it looks for a lock that is, or was, at
+each NAME. It says what kind of lock it looks like, who holds it, and with which
+parameter of the URL an election coexists with it. It does not change that lock.
 
-Each finding is OK, WARN (a limit to know about) or FAIL: elections do not work
-here, or a lock at NAME is stuck or would not keep them out. With -o json each
-line is an object with level, subject, found, why and advice.
+Each finding is OK, WARN (a limit to know about) or FAIL. FAIL means that elections do
+not work here, or that a lock at NAME is stuck or would not keep them out. With -o
+json each line is an object with level, subject, found, why and advice.
 
 Exit status: 0, or 1 if anything is FAIL; 125 if elect failed.`
 
@@ -63,7 +63,7 @@ func newDoctor(s *settings) *cobra.Command {
 		},
 	}
 	outputFlag(cmd, &out)
-	cmd.Flags().DurationVar(&ttl, "ttl", usualTTL, "the TTL that you mean to use")
+	cmd.Flags().DurationVar(&ttl, "ttl", usualTTL, "the TTL that you want to use")
 	said(cmd.Flags(), "ttl", usualTTLText)
 	complete(cmd, "ttl", cobra.ShellCompDirectiveNoFileComp)
 	return cmd

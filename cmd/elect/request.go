@@ -24,28 +24,29 @@ const moment = 3 * time.Second
 
 const resignLong = `Ask the leader of the election NAME to step down.
 
-Its work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL after
---grace. Then the lease is handed over to the heir, if there is one, or
-freed for the candidate that comes first, which may be the same one again. Elect
-prints who leads next, or after 3 s that nobody does.
+The leader stops its work: under elect run, COMMAND gets SIGTERM, and SIGKILL after
+--grace. Then it hands the lease over to the heir, if there is one, or frees it for the
+candidate that comes first, which may be the same one again. Elect prints who leads
+next, or, after 3 s, that nobody does.
 
-Leaders under elect run heed this; those of other programs, if they were given
-Options.Requests or a Succession.
+Leaders under elect run obey such a request. Leaders in other programs do so if they
+have Options.Requests or a Succession.
 
-Exit status: 0 if the leader has stepped down; 1 if there is none that could be
-asked: nobody leads, or a foreign lock holds NAME; 125 if elect failed, or the
-leader gave no answer, or its work did not stop in time.`
+Exit status: 0 if the leader has stepped down; 1 if there is no leader to ask
+(nobody leads, or a foreign lock holds NAME); 125 if elect failed, the leader gave no
+answer, or its work did not stop in time.`
 
 const transferLong = `Ask the leader of the election NAME to hand over to the candidate --to.
 
-The candidate must stand in the election, and neither it nor the leader with
---succession none. If it is not the heir, the leader makes it the heir first. Then
-the leader's work is stopped: under elect run, COMMAND gets SIGTERM, and SIGKILL
-after --grace. Elect prints it when the candidate leads. If it leads already, nothing
-is done. By rank it gives way again to a higher one, after --stability.
+The candidate must be waiting in the election, and neither it nor the leader may have
+--succession none. If the candidate is not the heir, the leader makes it the heir
+first. Then the leader stops its work: under elect run, COMMAND gets SIGTERM, and
+SIGKILL after --grace. Elect prints a line when the candidate leads. If it leads
+already, nothing happens. With --succession rank, the new leader gives way again to a
+candidate of higher rank, after --stability.
 
 Exit status: 0 if the candidate leads; 1 if nobody leads, a foreign lock holds NAME,
-or the candidate does not stand: then the leader leads on; 125 if elect failed, or
+or the candidate is not there, in which case the leader leads on; 125 if elect failed,
 the leader gave no answer, or its work did not stop in time.`
 
 // A request is what a leader is asked for.
@@ -90,7 +91,7 @@ func newTransfer(s *settings) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "`id` of the candidate that is to lead")
+	cmd.Flags().StringVar(&to, "to", "", "`id` of the candidate that shall lead next")
 	complete(cmd, "to", cobra.ShellCompDirectiveNoFileComp)
 	r.flags(cmd)
 	return cmd

@@ -22,83 +22,86 @@ import (
 
 const runLong = `Run COMMAND while leading the election NAME.
 
-Elect waits until it is elected, runs COMMAND, and keeps the lease as long as it
-runs. When leadership ends, COMMAND and all its descendants get SIGTERM, and
-SIGKILL after --grace. Grace counts back from the moment when the store may let
-another candidate lead, so everything is dead before then, even if elect itself is
-killed or stopped. (Linux: all descendants, also daemons. Elsewhere: the process
+Elect waits until it is elected, runs COMMAND, and keeps the lease as long as COMMAND
+runs. When leadership ends, COMMAND and all its descendants get SIGTERM, and SIGKILL
+after --grace. The grace is counted back from the moment when the store may let another
+candidate lead. So everything is dead before then, even if elect itself is killed or
+stopped. (On Linux that is all descendants, daemons too; elsewhere, the process
 group.) Then elect campaigns again, unless --once is given.
 
-When COMMAND ends by itself, elect stops what it left behind, frees the lease and
-exits with its status.
+When COMMAND ends by itself, elect stops what COMMAND left behind, frees the lease and
+exits with COMMAND's status.
 
 If elect is killed, its guard process stops COMMAND and all its descendants, and frees
 the lease when the last of them is gone: the next leader need not wait for the TTL.
-(Linux; with the stores that are servers or databases, and with directories.) The TTL
-keeps the others out as before if SIGKILL was needed to stop them, if --on-lost fails, if
-the guard or the host dies as well, and with --linger: choose that if what COMMAND has
-sent to others may take effect when it is dead.
+(This is so on Linux, with stores that are servers, databases or directories.) The
+TTL keeps the others out as before if SIGKILL was needed to stop them, if --on-lost
+fails, if the guard or the host dies as well, and with --linger. Choose --linger if
+what COMMAND has sent elsewhere may take effect after COMMAND is dead.
 
-What a daemon starts for COMMAND (docker run, systemd-run, at, a job in a cluster)
-does not come of COMMAND, and runs on when COMMAND is dead. --on-lost names a shell
-command that stops it. It runs when COMMAND is stopped, is killed or fails, not when
-it ends with status 0 by itself; it has COMMAND's environment and the same --grace,
-counted from the same moment, and is killed after it. It also runs if elect is killed,
-but not if elect and its guard process, or the host, die at once: what must never run
-twice has to check ELECTION_TOKEN.
+What a daemon starts for COMMAND (docker run, systemd-run, at, a job in a cluster) is
+no descendant of COMMAND, and runs on when COMMAND is dead. --on-lost names a shell
+command that stops it. It runs when COMMAND is stopped, is killed or fails, but not
+when COMMAND ends by itself with status 0. It has COMMAND's environment and the same
+--grace, counted from the same moment, and is killed when that is over. It also runs
+if elect is killed, but not if elect and its guard process, or the host, die at once:
+what must never run twice has to check ELECTION_TOKEN.
 
-COMMAND finds in its environment ELECTION_NAME, ELECTION_ID, ELECTION_TOKEN (a
-number that grows from leader to leader: hand it to whatever must refuse an old
-one) and ELECTION_TTL. It does not find the store's secrets there: ELECT_STORE and,
-of the store in use, ETCDCTL_USER, ETCDCTL_PASSWORD; CONSUL_HTTP_TOKEN,
-CONSUL_HTTP_AUTH; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH; PGPASSWORD, PGSSLPASSWORD;
-MYSQL_PWD. With --pass-store it does; an elect in COMMAND that uses the same store
-needs that, and so does a pg_dump with the same password. Variables that name files
-stay.
+COMMAND finds ELECTION_NAME, ELECTION_ID, ELECTION_TOKEN and ELECTION_TTL in its
+environment. The token is a number that grows from leader to leader: pass it to
+whatever must refuse an old leader. COMMAND does not find the store's secrets there:
+ELECT_STORE and, of the store in use, ETCDCTL_USER, ETCDCTL_PASSWORD;
+CONSUL_HTTP_TOKEN, CONSUL_HTTP_AUTH; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH;
+PGPASSWORD, PGSSLPASSWORD; MYSQL_PWD. With --pass-store it does. An elect in COMMAND
+that uses the same store needs that, and so does a pg_dump with the same password.
+Variables that name files stay.
 
-A store that is down when elect starts is waited for, as in any later outage; the
-log says what is the matter. --wait 0 gives up at once, --wait 1m after a minute.
-What waiting cannot change ends elect at once: a malformed URL, credentials that
-the server refuses, a database that it does not have, a TTL that it does not grant.
+If the store is down when elect starts, elect waits for it, as in any later outage;
+the log says what is wrong. With --wait 0 elect gives up at once, with --wait 1m after a
+minute. What waiting cannot change ends elect at once: a malformed URL, credentials
+that the server refuses, a database that it does not have, a TTL that it does not
+grant.
 
-Without --ttl, the TTL is 15 s, or longer if --grace needs that, or the nearest to
-it that the store takes. Without --grace, the grace is a third of the TTL, but at
+Without --ttl, the TTL is 15 s, or longer if --grace needs that, or the nearest TTL
+that the store takes. Without --grace, the grace is a third of the TTL, but at
 most 5 s. Values that you give are used as they are, or refused if they do not fit.
 
-Succession: one of the waiting candidates is the heir. It is next, and a leader whose
-term ends in good order hands over to it in one write, when COMMAND and all its
-descendants are dead. With --succession the heir is:
+Succession: one of the waiting candidates is the heir, which leads next. A leader whose
+term ends in good order hands over to the heir in one write, when COMMAND and all its
+descendants are dead. --succession says which candidate is the heir:
   first  the candidate that came first: the default
-  rank   the highest --rank; a leader gives way to a higher one that has been heir
-         for --stability
+  rank   the candidate with the highest --rank; a leader gives way to one of higher
+         rank that has been the heir for --stability
   ring   the candidate after the leader in the order of ids; with --max-term the
          leadership goes round
   line   the first of the leader's --heirs that is there, else as with first
-  none   nobody: whoever comes first when the lease is free. It is the default in an
-         etcd with layout=queue, where candidates wait in line already; choose it
-         where elect may write nothing beside the lease (its name with :heir)
-Give all candidates of an election the same. elect resign asks the leader to step
-down, with or without an heir; elect transfer asks it to hand over to another.
+  none   there is no heir: the first candidate that comes when the lease is free leads.
+         It is the default in an etcd with layout=queue, where candidates wait in line
+         already. Choose it where elect may write nothing beside the lease (an heir
+         has a record at the election's name with :heir)
+Give all candidates of an election the same order. elect resign asks the leader to
+step down, with or without an heir; elect transfer asks it to hand over to another
+candidate.
 
-Once per tick: cron and timers start the same job on every host, and plain elect run
-does it once per host, one after the other.
+Once per tick: cron and timers start the same job on every host. Plain elect run then
+runs it once per host, one after the other.
   --try     does not wait: if another candidate leads, elect exits with status 75
-            and COMMAND is not run. If leadership is lost, elect exits.
+            and does not run COMMAND. If leadership is lost, elect exits.
   --hold D  keeps the election closed to everybody for at least D after COMMAND began,
-            also if COMMAND was quicker, and if elect or its host is gone. Whoever
-            comes meanwhile waits, or exits with --try. Choose D longer than the
-            clocks of the hosts differ, and shorter than the time between two ticks;
-            with Consul, shorter than half of that. A candidate without --hold is not
-            kept out.
+            even if COMMAND ended sooner, and even if elect or its host is gone. A
+            candidate that comes meanwhile waits or, with --try, exits. Choose D longer
+            than the clocks of the hosts differ, and shorter than the time between two
+            ticks; with Consul, shorter than half of that. A candidate without --hold
+            is not kept out.
 docs/cron.md has more.
 
-Signals: SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT and
-SIGWINCH are passed on to COMMAND's process group. After SIGINT or SIGTERM elect
+Signals: elect passes SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
+SIGCONT and SIGWINCH on to COMMAND's process group. After SIGINT or SIGTERM elect
 waits for COMMAND to end, for as long as it takes, frees the lease and exits with
-COMMAND's status; the second one means SIGTERM, and SIGKILL after --grace. Before
-COMMAND runs, SIGHUP, SIGINT, SIGQUIT and SIGTERM end the wait.
+COMMAND's status. After the second one, COMMAND gets SIGTERM, and SIGKILL after
+--grace. Before COMMAND runs, SIGHUP, SIGINT, SIGQUIT and SIGTERM end the wait.
 
-If standard input is the terminal and elect in its foreground, COMMAND gets the
+If standard input is the terminal and elect is in its foreground, COMMAND gets the
 foreground: it can read, and Ctrl-C goes to it alone. It cannot be suspended.
 
 Exit status:
@@ -147,11 +150,11 @@ func newRun(s *settings) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	f.given = flags.Changed
-	flags.StringVar(&f.id, "id", "", "how others see this candidate (default host name and process id)")
-	flags.StringVar(&f.value, "value", "", "published with the id, e.g. an address")
+	flags.StringVar(&f.id, "id", "", "the name that others see (default host name and process id)")
+	flags.StringVar(&f.value, "value", "", "text that is published with the id, such as an address")
 	flags.DurationVar(&f.ttl, "ttl", usualTTL, "how long a leader that died keeps others out")
-	flags.DurationVar(&f.grace, "grace", usualGrace, "from SIGTERM to SIGKILL when leadership ends")
-	flags.DurationVar(&f.wait, "wait", 0, "how long to wait for a store that cannot be used at the start; 0: give up at once")
+	flags.DurationVar(&f.grace, "grace", usualGrace, "time from SIGTERM to SIGKILL when leadership ends")
+	flags.DurationVar(&f.wait, "wait", 0, "how long to wait at the start for a store that cannot be used; 0: give up at once")
 	flags.BoolVar(&f.passStore, "pass-store", false, "leave the store's URL and credentials in COMMAND's environment")
 	said(flags, "ttl", usualTTLText+" and --grace")
 	said(flags, "grace", "a third of the TTL, at most 5s")
@@ -160,7 +163,7 @@ func newRun(s *settings) *cobra.Command {
 	flags.BoolVar(&f.once, "once", false, "exit at the end of a term instead of campaigning again")
 	f.add(cmd)
 	f.tick.add(cmd)
-	flags.StringVar(&f.onLost, "on-lost", "", "shell `command` for what COMMAND started elsewhere, run when COMMAND is stopped or fails")
+	flags.StringVar(&f.onLost, "on-lost", "", "shell `command` that stops what COMMAND started elsewhere; it runs when COMMAND is stopped or fails")
 	for _, name := range []string{"id", "value", "ttl", "grace", "wait", "on-lost"} {
 		complete(cmd, name, cobra.ShellCompDirectiveNoFileComp)
 	}

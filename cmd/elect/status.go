@@ -22,20 +22,21 @@ import (
 
 const statusLong = `Print who leads each election NAME at the moment.
 
-With -o json each line is an object with time, name, id, value, token and state:
-"leader", "vacant" or, for somebody's lock that elect did not write, "foreign".
+With -o json each line is an object with time, name, id, value, token and state. The
+state is "leader", "vacant" or, for a lock that another program wrote, "foreign".
+
 The leader's age compares the clocks of two hosts. Where there is a succession, the
-leader's rank is shown, the heir: who is next, and the line: whom the leader wants
-after it, by its --heirs, there or not. JSON has since, rank, heir with id, value,
-rank and since, and heirs, as far as they are known.
+output also has the leader's rank, the heir, which leads next, and the line: the
+candidates that the leader's --heirs name, whether they are there or not. JSON has
+since, rank, heir (with id, value, rank and since) and heirs, as far as they are known.
 
 Where a hold keeps the election closed (elect run --hold), NOTE says until about when,
-by the clock of the host that began COMMAND; JSON has hold with id, since and until.
-A leader that is shown beside it may wait for its end.
+by the clock of the host that began COMMAND. JSON has hold, with id, since and until.
+A leader that is shown beside a hold may be waiting for its end.
 
-JSON has lock too, the kind that a foreign lock looks like; waiting, how many stand
-in line, where the store tells; and hidden, another lock of that name which the
-URL does not see: standard error says so as well. See elect doctor NAME.
+JSON also has lock, the kind that a foreign lock looks like; waiting, how many wait
+in line, if the store tells; and hidden, another lock of that name that the URL
+does not see. Standard error says so as well. See elect doctor NAME.
 
 Exit status: 0 if each NAME is led, or held by a foreign lock; 1 if nobody leads
 at least one of them; 125 if elect failed.`

@@ -25,10 +25,10 @@ type successionFlags struct {
 
 func (f *successionFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.Var(&f.order, "succession", "who is next: none, first, rank, ring or line (default first; none where candidates wait in line with an old lock)")
-	flags.IntVar(&f.rank, "rank", 0, "higher is preferred")
-	flags.StringSliceVar(&f.heirs, "heirs", nil, "`ids` of those who shall be next while this one leads, in order: a,b,c")
-	flags.DurationVar(&f.stability, "stability", 0, "how long a preferred heir must last until the leader gives way (default three TTL)")
+	flags.Var(&f.order, "succession", "which candidate is next: none, first, rank, ring or line (default first; none where candidates wait in line with an old lock)")
+	flags.IntVar(&f.rank, "rank", 0, "with --succession rank: a higher rank is preferred")
+	flags.StringSliceVar(&f.heirs, "heirs", nil, "`ids` of the candidates that are next while this one leads, in order: a,b,c")
+	flags.DurationVar(&f.stability, "stability", 0, "how long a preferred candidate must be the heir before the leader gives way (default three TTL)")
 	flags.DurationVar(&f.maxTerm, "max-term", 0, "hand over after this long, if there is an heir (default never)")
 	complete(cmd, "succession", cobra.ShellCompDirectiveNoFileComp, order.Names()...)
 	for _, name := range []string{"rank", "heirs", "stability", "max-term"} {

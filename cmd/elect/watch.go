@@ -27,11 +27,11 @@ const (
 
 const watchLong = `Print who leads the election NAME: one line now, and one line for each change.
 
-With -o json each line is an object with time, name, id, value, token and state:
-"leader", "vacant" or, for somebody's lock that elect did not write, "foreign".
+With -o json each line is an object with time, name, id, value, token and state. The
+state is "leader", "vacant" or, for a lock that another program wrote, "foreign".
 
-Trouble with the store after the first line is reported on standard error, and
-the watch goes on when it is over.
+If the store fails after the first line, standard error says so, and the watch goes on
+when the store answers again.
 
 Exit status: 0 after SIGINT or SIGTERM, 125 if elect failed.`
 
