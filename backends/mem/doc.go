@@ -1,16 +1,25 @@
-// Package memkv keeps safes in the memory of one process: for tests, for
-// examples, and for electing among goroutines.
+// Package memkv keeps safes in the memory of one process. Choose it for tests, for
+// examples, and for goroutines that elect one of themselves.
+//
+//	store := memkv.New() // all candidates share it
+//	candidate, err := election.New(store, "billing", nil)
+//	if err != nil {
+//		return err
+//	}
+//	return candidate.Run(ctx, func(ctx context.Context, term *election.Term) error {
+//		return bill(ctx, term.Token()) // return soon after ctx has ended
+//	})
 //
 // # Guarantees
 //
 // At most one live record per safe, as long as the process lives. Nothing
-// survives it, so tokens start anew with each [New].
+// survives the process, so tokens start anew with each [New].
 //
 // # Records
 //
-// A map entry a name; names and values are any strings. Token and revision are
-// drawn from one counter of the store. Expiry is measured with the monotonic
-// clock, so it works in a testing/synctest bubble.
+// Each name has one map entry; names and values are any strings. Tokens and
+// revisions are drawn from one counter of the store. Expiry is measured with the
+// monotonic clock, so it works in a testing/synctest bubble.
 //
 // # Requirements
 //
@@ -18,6 +27,6 @@
 //
 // # Cost
 //
-// A watch is woken by each change of its safe and by the record's expiry. The
-// store remembers every name it was ever asked about.
+// Each change of a safe wakes the watches of that safe, and so does the expiry of
+// its record. The store remembers every name that it was ever asked about.
 package memkv

@@ -14,15 +14,16 @@ import (
 	"github.com/electkv/election/backends/paxos/internal/wire"
 )
 
-// Options say who the members are. All of them must agree on Peers, Cluster, MaxTTL,
-// Round and Drift: a member with others is refused.
+// Options name the members. All of them must agree on Peers, Cluster, MaxTTL, Round and
+// Drift: a member with other values is refused.
 type Options struct {
 	// ID is this member's address, host:port, as Peers or the other members have
-	// it. Empty makes a client: it can do all that a member can, and has no vote.
+	// it. If it is empty, the store is a client: it can do all that a member can, but
+	// it has no vote.
 	ID string
 
 	// Peers are the addresses of all members; a member may leave out its own. Three
-	// go on when one is gone, five when two are. Required.
+	// members go on when one is gone, five when two are. Required.
 	Peers []string
 
 	// Cluster is a name that no other cluster of the same network has. Required.
@@ -30,28 +31,28 @@ type Options struct {
 
 	// TLS has the certificate of this member, its key, and in RootCAs the authority
 	// that signed those of all members. A member's certificate is for the host in
-	// its ID, for clients and servers. Required: there is no way without.
+	// its ID, for clients and servers. Required: there is no connection without TLS.
 	//
 	// A connection ends when the certificate of either side expires. GetCertificate
 	// and GetClientCertificate, which go together, are called for each new
 	// connection. VerifyPeerCertificate and VerifyConnection are called on both
-	// sides, after the other side was verified. All other settings apply too, but
-	// those that would make connections less than mutual, which New refuses, and
-	// session tickets, which are off.
+	// sides, after the other side was verified. All other settings apply too, except
+	// that New refuses settings with which one side would not be verified, and that
+	// session tickets are off.
 	TLS *tls.Config
 
 	// Listen is the address to listen at, if it is not the ID.
 	Listen string
 
-	// Dial connects with the address of a member, this one's too, where that takes more
-	// than to ask the network: a proxy, say. Whoever answers there needs the member's
-	// certificate all the same. Default: a [net.Dialer]'s.
+	// Dial connects to the address of a member, this one's too. Set it where that takes
+	// more than a plain connection: a proxy, say. The program that answers there needs
+	// the member's certificate all the same. Default: a [net.Dialer]'s.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	// Dir is a folder of this member's own, on a disk. It keeps which tokens were
 	// given out, so that they grow even if all members are restarted at once with
-	// wrong clocks. Without one they are seeded with the wall clock; exclusion
-	// depends on neither.
+	// wrong clocks. Without a Dir they are seeded with the wall clock. That there is
+	// at most one leader depends on neither.
 	Dir string
 
 	// Founding says that this member has never run before, so that it need not wait
@@ -60,28 +61,28 @@ type Options struct {
 	// member whose Dir was lost.
 	Founding bool
 
-	// MaxTTL is the longest TTL that is to be had. A member that has started takes
-	// no part for a little longer than that. Default: 1 minute.
+	// MaxTTL is the longest TTL that a record may have. A member that has just started
+	// takes no part for a little longer than that. Default: 1 minute.
 	MaxTTL time.Duration
 
-	// Round is how long one attempt may take, message and answer twice. Default:
-	// 1 s.
+	// Round is how long one attempt may take: a message and its answer, twice.
+	// Default: 1 s.
 	Round time.Duration
 
 	// Drift is by how much a member's clock may run fast or slow, in thousandths.
 	// Default: 5. At most 100.
 	Drift int
 
-	// Backstop is the longest time between two looks of a watch at a safe that
-	// nothing seems to happen to. It bounds how late a watch sees what it was told
-	// while it was cut off. Default: 5 s; 1 s for clients, whom nobody tells.
+	// Backstop is the longest time between two looks of a watch at a safe that does
+	// not seem to change. It bounds how late a watch sees what it was told while it
+	// was cut off. Default: 5 s; 1 s for clients, since no member tells them.
 	Backstop time.Duration
 
-	// Logger gets what is wrong between the members. Default: silence.
+	// Logger gets what is wrong between the members. Default: nothing is logged.
 	Logger *slog.Logger
 
-	// Clock reads two clocks of this host: one that nobody sets, and one that also
-	// goes on while the host sleeps. Default: the host's.
+	// Clock reads two clocks of this host: one that nobody can set, and one that also
+	// goes on while the host sleeps. Default: the host's clocks.
 	Clock func() (mono, boot time.Duration)
 }
 
