@@ -21,12 +21,12 @@ type ObservedOptions struct {
 // observers judge when they have expired. Use [NewObserved] to make one. The package
 // documentation says when to choose it.
 //
-// It remembers since when it has seen which record, in memory. Any number of them
-// may share the client and the safes, but to share one Observed within a process
-// spares what each of them has to see for itself.
+// It remembers since when it has seen which record, in memory. Any number of them may
+// share the client and the safes, but each has to see every record for itself: share one
+// Observed within a process.
 //
-// It has no Guard: every refresh moves the ModifyIndex, no session holds the key, and
-// a transaction of Consul compares nothing else. Have resources check the token.
+// It has no Guard: every refresh changes the ModifyIndex, no session holds the key, and a
+// transaction of Consul can compare nothing else. Have resources check the token.
 type Observed struct{ *observer.Store }
 
 var _ kv.Store = (*Observed)(nil)

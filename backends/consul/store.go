@@ -19,9 +19,9 @@ type Options struct {
 	// the two: "elections/", say. By default the name is the key.
 	Prefix string
 
-	// MinTTL is the shortest TTL that the servers grant, their setting
-	// session_ttl_min. Zero means 10 s, which is what servers have by default;
-	// they refuse less, whatever is said here.
+	// MinTTL is the shortest TTL that the servers grant, their setting session_ttl_min.
+	// Zero means 10 s, which is the servers' default; they refuse less, whatever MinTTL
+	// is.
 	MinTTL time.Duration
 
 	// LockDelay is how long Consul keeps a safe closed after a session that
@@ -52,10 +52,10 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]) and refreshes many
-// records at once ([kv.Batch]). Use
-// [New] to make one. What it knows it reads from Consul, but for sessions that it has ready or
-// lets records share: any number of them may share a client, and the safes.
+// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]) and
+// refreshes many records at once ([kv.Batch]). Use [New] to make one. It keeps nothing in
+// memory that it has not read from Consul, except sessions that it has ready or lets
+// records share. So any number of Stores may share a client, and the safes.
 type Store struct {
 	client   *api.Client
 	conns    *connections // of all stores that have the client

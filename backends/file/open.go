@@ -15,11 +15,11 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Options are what a [Store] may be told. The zero value is a good choice.
+// Options change how a [Store] works. The zero value is a good choice.
 type Options struct {
-	// AnyFileSystem takes a directory on a file system that is not known to be local,
-	// such as FUSE. Use it where one kernel alone mounts the directory. Where several
-	// do, safes are safe only if a rename(2) of one kernel is atomic for the others.
+	// AnyFileSystem accepts a directory on a file system that is not known to be local,
+	// such as FUSE. Use it where one kernel alone mounts the directory. Where several do,
+	// safes are safe only if a rename(2) of one kernel is atomic for the others.
 	AnyFileSystem bool
 
 	// ReadOnly makes a store for observers: it creates nothing, needs no permission to

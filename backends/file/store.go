@@ -26,9 +26,9 @@ const (
 	slack = patience + 2*tick
 )
 
-// A Store is a set of safes in a directory. It holds no descriptor and no
-// goroutine as long as it has no live record and no watch, so there is nothing
-// to close. Any number of goroutines may use it at once.
+// A Store is a set of safes in a directory. While it has no live record and no watch, it
+// has no open file and no goroutine, so there is nothing to close. Any number of
+// goroutines may use it at once.
 //
 // The records of a Store live as long as its process, at most: one Store is one
 // holder. A Store that is dropped keeps its life file locked until the last of

@@ -8,16 +8,16 @@ import (
 
 // A Status is how a member or client sees its cluster.
 type Status struct {
-	// Members are all of them, this one included.
+	// Members are all members, this one included.
 	Members []Member
-	// Majority is how many decide.
+	// Majority is how many members decide.
 	Majority int
-	// Quarantine is for how much longer this member grants nothing, since it was
-	// started. Zero of a client.
+	// Quarantine is for how much longer this member grants nothing because it has just
+	// started. It is zero in a client.
 	Quarantine time.Duration
 	// QuarantineAfterStart is for how long a member that has started grants nothing.
 	QuarantineAfterStart time.Duration
-	// Client is set of what is no member.
+	// Client is set if this process is a client, not a member.
 	Client bool
 	// Durable is set if this member keeps on disk which tokens were given out.
 	Durable bool
@@ -35,7 +35,7 @@ type Member struct {
 	Trouble error
 }
 
-// Connected is how many members messages reach.
+// Connected is how many members can be reached.
 func (s Status) Connected() int {
 	n := 0
 	for _, m := range s.Members {
@@ -46,7 +46,7 @@ func (s Status) Connected() int {
 	return n
 }
 
-// Status says how this process sees the cluster at the moment. It asks nobody.
+// Status says how this process sees the cluster at the moment. It sends no messages.
 func (s *Store) Status() Status {
 	st := Status{
 		Majority: s.terms.Majority(), QuarantineAfterStart: s.terms.Quarantine(),

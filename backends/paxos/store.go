@@ -14,8 +14,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Store is a [kv.Store] that its members keep among themselves. Use [New] to make
-// one, and Close to end it.
+// Store is a [kv.Store] that the members keep among themselves. Use [New] to make one,
+// and Close to end it.
 type Store struct {
 	terms     lease.Terms
 	proposer  lease.Proposer
@@ -45,8 +45,8 @@ var (
 )
 
 // New starts this process's part in the cluster: it listens, connects with the other
-// members, and grants them leases once it has been in quarantine. It does not wait
-// for any of that: operations do, as long as their contexts let them.
+// members, and grants them leases once it has been in quarantine. New does not wait for
+// any of that. Operations do, until their contexts end.
 //
 // The store has goroutines and connections of its own until Close.
 func New(options *Options) (*Store, error) {
@@ -130,7 +130,7 @@ func (s *Store) Close() error {
 	return s.transport.Close()
 }
 
-// Quarantined says for how much longer this member grants nothing, since it was
+// Quarantined returns for how much longer this member grants nothing because it has just
 // started.
 func (s *Store) Quarantined() time.Duration {
 	_, slow := s.clock.now()

@@ -13,8 +13,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Watch implements [kv.Store]. Whoever changes a safe tells all members; a look is
-// needed to begin with, where a record should have expired, and as a backstop.
+// Watch implements [kv.Store]. The member that changes a safe tells all members. A watch
+// also looks when it begins, when a record should have expired, and now and then.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		if err := checkName(name); err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// A Dialect says which database a store is in, and how its statements are said.
+// A Dialect says which database a store is in, and how its statements are written.
 type Dialect int
 
 const (

@@ -1,23 +1,34 @@
-// Package sqlkv keeps safes in a table of a database that the processes have
-// already: PostgreSQL, MySQL or MariaDB, SQLite.
+// Package sqlkv keeps safes in a table of a database: PostgreSQL, MySQL or MariaDB, or
+// SQLite. Choose it where the processes have such a database already. What the leader
+// writes there and the proof that it still leads can be one transaction.
 //
-//	db, err := sql.Open("pgx", "postgres://…")
-//	err = sqlkv.Migrate(ctx, db, sqlkv.PostgreSQL, nil)
+//	db, err := sql.Open("pgx", "postgres://…") // of github.com/jackc/pgx/v5/stdlib
+//	if err != nil {
+//		return err
+//	}
+//	if err := sqlkv.Migrate(ctx, db, sqlkv.PostgreSQL, nil); err != nil {
+//		return err
+//	}
 //	store := sqlkv.New(db, sqlkv.PostgreSQL, &sqlkv.Options{Driver: pgxdriver.Driver{}})
+//	candidate, err := election.New(store, "billing", nil)
+//	if err != nil {
+//		return err
+//	}
+//	return candidate.Run(ctx, bill) // func(context.Context, *election.Term) error
 //
-// Package pgxdriver, below this one, has watches hear of changes in PostgreSQL at once;
-// other databases need no options. This package links no driver: the one that the
-// program imports is all.
+// With package pgxdriver, below this one, watches hear of changes in PostgreSQL at once;
+// other databases need no options. This package links no driver: your program imports
+// the one that it needs.
 //
 // # Guarantees
 //
 // At most one live record per safe, in a database that keeps what it has committed, as
 // long as the clock that judges expiry does not jump. Clients may crash, pause, lose
 // messages and be cut off. Each write is one statement with its condition in it,
-// committed by itself: no client ever holds a lock while it thinks, so none that
-// freezes holds up the others. Of two statements that meet, the database lets one
-// win; a deadlock, a serialization failure, a wait for a lock that was too long and
-// SQLITE_BUSY mean that nothing was done, and the statement goes again until its
+// committed by itself. No client ever holds a lock while it thinks, so a client that
+// freezes does not hold up the others. Of two statements that meet, the database lets
+// one win. A deadlock, a serialization failure, a wait for a lock that was too long and
+// SQLITE_BUSY mean that nothing was done, and the statement is sent again until its
 // context ends. This holds at every isolation level.
 //
 // PostgreSQL and MySQL judge expiry by the server's wall clock (clock_timestamp(),
@@ -26,14 +37,13 @@
 //
 // Only processes of one boot and one time namespace have that clock in common, and a
 // container may have a boot id, or a time namespace, of its own on the same host. So
-// another boot id does not mean that the owner is dead: whoever finds a record by
-// another clock observes it, and may replace it after it has seen it unchanged for its
-// TTL, by a statement that has the state that was seen as its condition. Between
+// another boot id does not mean that the owner is dead. A candidate that finds a record
+// by another clock observes it. It may replace the record after it has seen it unchanged
+// for its TTL, by a statement whose condition is the state that was seen. Between
 // containers, and after a restart of the host, a dead owner's record therefore ends one
 // TTL after somebody first looked. A Create that is refused writes down what it saw and
-// since when, so that programs that ask once and end get in as well: the first asks,
-// and one that asks a TTL later on the same clock is not refused. Readers write
-// nothing.
+// since when. So programs that ask once and end get in as well: a program that asks a
+// TTL after the first one, on the same clock, is not refused. Readers write nothing.
 //
 // A lasting record (kv.Record.Lasting), which keeps an election closed after its leader
 // has gone, has no owner to observe. Processes that share the clock of its writer judge
@@ -41,14 +51,14 @@
 // tells when it is over. If the wall clock is set forward, the record ends that much
 // earlier there. If it is set back, the record lasts that much longer; a record that
 // would then live for more than its TTL and a second is over at once. PostgreSQL and
-// MySQL judge lasting records by the server's clock, as all others.
+// MySQL judge lasting records by the server's clock, as they do all others.
 //
 // A process or a virtual machine that is restored from a checkpoint (CRIU, a snapshot)
-// does not know how long it was away: its clocks may go on where they stopped, and it
-// then trusts its record for what was left at the checkpoint, in every store. The
-// first refresh that fails ends that; until then only a guard stops its writes. Two
-// machines made from one snapshot have one boot id and two clocks: never let them
-// share the file.
+// does not know how long it was away. Its clocks may go on where they stopped; then it
+// trusts its record for the time that was left at the checkpoint. That is so with every
+// store. The first refresh that fails ends that; until then only a guard stops its
+// writes. Two machines made from one snapshot have one boot id and two clocks: never let
+// them share the file.
 //
 // What breaks it, so that a second owner may come while the first still trusts its
 // record:
@@ -63,68 +73,72 @@
 //     after a crash; in MySQL innodb_flush_log_at_trx_commit other than 1; in SQLite
 //     PRAGMA synchronous = OFF, after a power failure.
 //   - SQLite on a file system that two kernels see (a network or cluster file system,
-//     FUSE, 9p, virtiofs), where the locks of one mean nothing to the other. WAL does
+//     FUSE, 9p, virtiofs): the locks of one kernel mean nothing to the other. WAL does
 //     not work there at all.
-//   - Somebody who changes or deletes rows. The owner finds out at its next refresh.
+//   - Rows that another program changes or deletes. The owner finds out at its next
+//     refresh.
 //
-// Against all of these, and for what was on its way while its leader slept, write
-// under a guard: [Store.Guard] in a transaction, [Store.Condition] in a statement. A
-// takeover waits for the commit. Elsewhere, check the token. Tokens are the larger
-// of what comes after the row's last number and the wall clock in microseconds
-// (SQLite: the host's): they grow across deletes, expiries, a restart and a deleted
-// row, unless the clock has gone back and the row is gone at the same time.
+// Against all of these, and against writes that were on their way while the leader
+// slept, write under a guard: [Store.Guard] in a transaction, [Store.Condition] in a
+// statement. A takeover waits for the commit. Elsewhere, check the token. A token is the
+// number after the row's last number, or the wall clock in microseconds (SQLite: the
+// host's) if that is larger. So tokens grow across deletes, expiries, a restart and a
+// deleted row, unless the clock has gone back and the row is gone at the same time.
 //
 // A standby that is promoted knows all that was acknowledged if commits wait for it:
 // in PostgreSQL by synchronous_standby_names, with synchronous_commit on, remote_apply
-// or (if its host does not crash as well) remote_write. Terms go on there then, and
-// tokens grow. The old primary must have ended before: one that is cut off acknowledges
-// nothing more, but shows commits whose clients have given up the wait, and that the
-// standby never had. Without that wait the last records may be forgotten, and another
-// be elected while their owners trust them, with the same token even, if the new
-// primary's clock is behind: elect nobody for a TTL after such a failover. A guard
-// holds in either case on the new primary, as it asks that one.
+// or (if its host does not crash as well) remote_write. Then terms go on there, and
+// tokens grow. The old primary must have ended before that. If it is only cut off, it
+// acknowledges nothing more, but it shows commits that the standby never had, whose
+// clients have given up the wait. If commits do not wait, the last records may be
+// forgotten, and another candidate may be elected while their owners trust them, even
+// with the same token if the new primary's clock is behind: elect nobody for a TTL after
+// such a failover. In either case a guard holds on the new primary, since it asks that
+// one.
 //
 // With [NewObserved] the row has no expiry, and no clock is in any condition: a
 // candidate that has seen one revision for the record's TTL, on its own clock,
-// replaces exactly that revision. TTLs are 500 ms or more there. See package observer
-// for why that is safe. Each of the two kinds of records is somebody's lock to stores
-// of the other kind, however old it is: resign before you change from one to the
-// other, or empty the row by hand.
+// replaces exactly that revision. TTLs are 500 ms or more there. Package observer says
+// why that is safe. To a store of one kind, a record of the other kind is another
+// program's lock, however old it is. So resign before you change from one to the other,
+// or empty the row by hand.
 //
-// After any error that is none of kv's the write may have happened, or happen yet: a
-// statement that waits in the server for a lock goes on after its caller has gone.
-// PostgreSQL is told to cancel it; MariaDB gives up after a second; MySQL after
-// innodb_lock_wait_timeout (50 s), so set that lower in the data source
-// (innodb_lock_wait_timeout=5). It does then what its condition allows.
+// After any error that is none of kv's, the write may have happened, or may happen yet:
+// a statement that waits in the server for a lock goes on after its caller has gone, and
+// then does what its condition allows. PostgreSQL is told to cancel it. MariaDB gives up
+// after a second, MySQL after innodb_lock_wait_timeout (50 s): set that lower in the
+// data source (innodb_lock_wait_timeout=5).
 //
 // # Records
 //
-// A safe is a row, from its first record on for ever, some 200 bytes:
+// A safe is a row of some 200 bytes, which stays for ever after its first record:
 //
 //	name       the safe's name
 //	signature  the owner's; empty if the safe is vacant, NULL if the row is not ours
 //	value      what the owner publishes; any bytes
 //	note       what candidates tell each other
 //	token      of this signature
-//	revision   new with each change, but for a refresh; never the same twice
+//	revision   new with each change except a refresh; never the same twice
 //	ttl        in microseconds, rounded up
-//	updated    when it was last written, for people: nothing is decided by it
+//	updated    when it was last written, for people: it decides nothing
 //	expires    when the record fades; NULL if its observers judge that
 //	boot, timens   in SQLite: the boot and the time namespace that expires counts in;
 //	               timens ends with " until " and Unix µs in a lasting record
 //
 // In SQLite a row whose name is a blob is what a refused Create has seen of a record by
-// another clock. It goes when somebody gets in, and at the next such Create once that
-// record has changed. A safe has at most 100 of them: those of the clocks that asked last.
+// another clock. It is deleted when a candidate gets in, or at the next such Create after
+// that record has changed. A safe has at most 100 of them: those of the clocks that asked
+// last.
 //
 // To look at it in PostgreSQL, where signature and note are bytea as they may have
 // any character:
 //
 //	SELECT name, convert_from(signature, 'UTF8'), token, updated, expires FROM election
 //
-// Everything else in a row is foreign: one without signature, token, revision or
-// TTL. So a lock by hand excludes candidates until it is removed, or fades if it has
-// an expiry; and an operator empties a safe so that its tokens go on:
+// Everything else in a row is foreign: a row without signature, token, revision or TTL.
+// So a lock that somebody writes by hand excludes candidates until somebody removes it,
+// or until its expiry if it has one. An operator empties a safe in a way that keeps its
+// tokens growing:
 //
 //	INSERT INTO election (name, value) VALUES ('reports', 'maintenance');
 //	UPDATE election SET signature = '' WHERE name = 'reports';
@@ -139,78 +153,81 @@
 // 8.0 or later, by github.com/go-sql-driver/mysql; SQLite 3.35 or later, by
 // modernc.org/sqlite. Tested with PostgreSQL 15, MariaDB 10.11 and that SQLite.
 //
-// The database/sql pool is the caller's, with whatever settings: a pool of one will
-// do. Nothing is left in a session, so it may go through a proxy that lends a
-// server's connection for a transaction, such as PgBouncer: with Options.Driver, what
-// is sent is prepared nowhere, whatever the pool's settings. Without it, or with a
-// driver that is wrapped (for tracing, say) and so not known as pgx's, set
+// The database/sql pool is the caller's, with any settings: a pool of one connection
+// will do. Nothing is left in a session, so the pool may go through a proxy that lends a
+// server's connection for a transaction, such as PgBouncer. With Options.Driver, this
+// package prepares no statements, whatever the pool's settings are. Without it, or with
+// a driver that is wrapped (for tracing, say) and so is not recognised as pgx's, set
 // default_query_exec_mode=exec in its data source.
 //
 // What decides is read from the primary. A standby of PostgreSQL, and a server of
-// MySQL with read_only set, is refused with an error; a replica of MySQL that is not
-// read_only cannot be told, so do not let a proxy send reads to one. autocommit=0 in
-// MySQL's data source is refused: nothing would ever be committed. Of a cluster in
+// MySQL with read_only set, is refused with an error. A replica of MySQL that is not
+// read_only cannot be recognised, so do not let a proxy send reads to one. autocommit=0
+// in MySQL's data source is refused: nothing would ever be committed. In a cluster in
 // which several servers take writes (Galera, a group with several primaries), let all
-// use the same one: a guard holds its row there alone, and each judges by its own clock.
+// candidates use the same server: a guard locks its row on that server alone, and each
+// server judges by its own clock.
 //
-// The table is made by [Migrate], or by hand by [Migration]. Migrate also refuses a table
-// that was made otherwise and has not what the statements rest on: a unique index of the
-// name alone, without which a claim finds nothing in its way; for a guard, in PostgreSQL a
-// unique index with the token, in MySQL an engine with transactions. After that a role
-// needs SELECT, INSERT and UPDATE on it. In MySQL, READ COMMITTED for the caller's own
-// guarded transactions saves it gap locks. For SQLite, journal_mode=WAL lets readers pass
-// writers; a process that is stopped in a write of its own holds up all. How long a lock is
-// waited for is the data source's busy_timeout, which the driver heeds to the end before
-// its version 1.61, whatever the context: keep it well under a third of the TTL. The
-// statement goes again by itself, so it may be nothing, too.
+// [Migrate] makes the table, or you make it with the statements of [Migration]. Migrate
+// also refuses a table that was made otherwise and lacks what the statements rely on: a
+// unique index of the name alone, without which nothing refuses a second claim; and, for
+// a guard, in PostgreSQL a unique index with the token, in MySQL an engine with
+// transactions. After that a role needs SELECT, INSERT and UPDATE on the table. In MySQL,
+// READ COMMITTED for the caller's own guarded transactions saves it gap locks.
+//
+// For SQLite, journal_mode=WAL lets readers pass writers; a process that is stopped in a
+// write of its own holds up all others. The data source's busy_timeout is how long a
+// statement waits for a lock. Before its version 1.61 the driver waits to the end,
+// whatever the context: keep busy_timeout well under a third of the TTL. It may be zero,
+// too, since this package sends the statement again.
 //
 // # Cost
 //
 // In statements, each of which is a transaction:
 //
 //	Create           1: tryReplace; the first of a safe 3: insert, tryReplace again
-//	Create, refused  3: the same; SQLite 4: checkUnexpired tells whose clock it is by,
-//	                 and if it is another's 6: sight, sweep
+//	Create, refused  3: the same; SQLite 4: checkUnexpired tells by which clock the
+//	                 record is, and if it is another clock 6: sight, sweep
 //	Refresh          1: refresh; MySQL 2: it cannot show what it has changed
 //	RefreshAll       1 for each 100 records: refreshMany; MySQL 2: renewed
 //	Swap             1: publish or handOver
 //	Delete           1: release
 //	Get              1: checkUnexpired
 //
-// In SQLite tryReplace, refresh, refreshMany and handOver go between BEGIN, lock and COMMIT, so
-// that the time is read under the lock: what waited for it brings nothing back that has
-// expired meanwhile.
+// In SQLite tryReplace, refresh, refreshMany and handOver are sent between BEGIN, lock and
+// COMMIT, so that the time is read under the lock. So a statement that waited for the lock
+// does not bring back a record that has expired meanwhile.
 //
-// In MySQL a refusal is one more, which tells whether the server was one to write
-// to; and the driver sends each statement in two round trips unless the data source
-// says interpolateParams=true. With NewObserved a refresh is a publish.
+// In MySQL a refusal takes one more, which tells whether the server is one to write to.
+// The driver sends each statement in two round trips unless the data source says
+// interpolateParams=true. With NewObserved a refresh is a publish.
 //
-// RefreshAll waits for no row that another transaction has locked: a statement for many
-// passes it by. It confirms the records that it has found and refreshed. Each of the
-// others is then refreshed by itself, with up to eight of these at once, one in SQLite:
-// those that are lost, those whose rows are locked, and those whose value and note have
-// more than 4 KiB. So a row that stays locked costs its own record, and delays others only
-// when there are eight of its kind. Up to four statements for many go out at once, one
-// in SQLite. With 10,000 records (SQLite: 3,000) a refresh took 0.04 ms in PostgreSQL,
-// 0.07 ms in MariaDB and 0.04 ms in SQLite; by itself it took 0.4 ms, 2 ms and 1 ms. A
-// server that refuses refreshMany, as MariaDB does before its version 10.6, is asked once
-// for each 100 records, and then for each one by itself.
+// RefreshAll does not wait for a row that another transaction has locked: a statement for
+// many records skips it. That statement confirms the records that it has found and
+// refreshed. Each of the others is then refreshed by itself, with up to eight of these at
+// once, one in SQLite: those that are lost, those whose rows are locked, and those whose
+// value and note have more than 4 KiB. So a row that stays locked costs its own record,
+// and delays others only when there are eight such rows. Up to four statements for many
+// records are under way at once, one in SQLite. With 10,000 records (SQLite: 3,000) a
+// refresh took 0.04 ms in PostgreSQL, 0.07 ms in MariaDB and 0.04 ms in SQLite; by itself
+// it took 0.4 ms, 2 ms and 1 ms. A server that refuses refreshMany, as MariaDB does before
+// its version 10.6, is asked once for each 100 records, and then for each one by itself.
 //
-// Candidates that wait for a safe by one Store share their looks (checkUnexpired). There
-// is one when the record is due to expire, within 20 ms after it, and in between one
-// every Options.Poll less up to a quarter: about 1.1 a second, after three that come
-// sooner when something has changed. So they learn of a release after half a second on
-// average; after a crash they are there when the record ends. A larger Poll makes that
-// rarer and a release seen later. With NewObserved there is a look after half the
-// record's TTL at the latest, since the refreshes have to be seen.
+// Candidates that wait for a safe through one Store share their looks (checkUnexpired).
+// There is one look when the record is due to expire, within 20 ms after that, and
+// between those one every Options.Poll less up to a quarter: about 1.1 per second, after
+// three that come sooner when something has changed. So candidates learn of a release
+// after half a second on average; after a crash they look when the record ends. With a
+// larger Poll they look less often, and see a release later. With NewObserved there is a
+// look after half the record's TTL at the latest, since a watch has to see the refreshes.
 //
-// In PostgreSQL changes are told by NOTIFY, in the statement that makes them. With
-// Options.Driver watches hear of it, and the looks are ten times rarer: about one in nine seconds, and one each TTL of a
-// record that is refreshed. Refreshes tell nothing; with NewObserved they do, as each
-// is a change, and each watch looks once for it. For that each Store has one
-// connection beside the pool, as long as anybody watches. Where that is not to be had
-// (a pooler, a wrapped driver, no connection left) watches look as often as in the
-// others; after a connection was lost they look first.
+// In PostgreSQL a statement that makes a change tells of it by NOTIFY. With Options.Driver
+// watches hear of it, and look a tenth as often: about once in nine seconds, and once per
+// TTL of a record that is refreshed. Refreshes tell nothing, except with NewObserved: there
+// each is a change, and each watch looks once for it. To hear, each Store has one
+// connection beside the pool, as long as anybody watches. Where it can have none (a
+// pooler, a wrapped driver, no connection left), watches look as often as in the other
+// databases; after a connection was lost they look first.
 //
 // A write of a row in PostgreSQL leaves a dead version behind, for the server's
 // autovacuum.

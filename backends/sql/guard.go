@@ -8,10 +8,10 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Guard has the transaction go on only if the safe holds rec, the record of a term
+// Guard lets the transaction go on only if the safe holds rec, the record of a term
 // (election.Term.NamedRecord), in whatever state: a value that was published since
-// changes nothing. It holds the safe's row against others until the transaction
-// ends, so that nobody takes the safe over between this check and the commit.
+// changes nothing. It holds the safe's row against others until the transaction ends, so
+// that nobody takes the safe over between this check and the commit.
 //
 //	tx, err := db.BeginTx(ctx, nil)
 //	…
@@ -61,10 +61,10 @@ func (t *table) guard(ctx context.Context, tx *sql.Tx, name string, rec kv.Recor
 	return nil
 }
 
-// Condition returns the condition that the safe holds rec, for the WHERE of a
-// statement of one's own: what the statement does is done by the leader or not at
-// all, however long it was on its way. Its arguments come after so many others of
-// the statement.
+// Condition returns the condition that the safe holds rec, for the WHERE of a statement
+// of one's own: what the statement does is done by the leader or not at all, however long
+// it was on its way. after is the number of the statement's arguments that come before
+// the condition's.
 //
 //	name, rec := term.NamedRecord()
 //	where, args := store.Condition(name, rec, 2)

@@ -10,24 +10,24 @@ import (
 // migrating is the key of the advisory lock of those who make a table.
 const migrating = 0x656c656374696f6e // "election"
 
-// Migration returns the statements that make the table that New's store needs, to
-// be carried out by hand, in order. They do nothing where it is there already. The
-// opts may be nil, and are those of New; the schema is not made.
+// Migration returns the statements that make the table that New's store needs, to be
+// carried out by hand, in order. They do nothing if the table is there already. The opts
+// are those of New, and may be nil. The statements do not make the schema.
 func Migration(dialect Dialect, opts *Options) []string {
 	book := newPhrasebook(dialect, byStore, opts.identifier(dialect))
 	return []string{book.say(dialect.schema(), 0).text}
 }
 
-// Migrate makes the table that New's store needs, unless it is there. Any number
-// of processes may do so at once, and a process that may not make tables may where
-// there is one.
+// Migrate makes the table that New's store needs, unless it is there. Any number of
+// processes may call it at once. Where the table is there, the process needs no
+// permission to make tables.
 //
-// A table that is there is looked at, and refused if the statements cannot rely on
-// it, by an error that has the statement that mends it: one without a unique index of
-// the name alone (two could own one safe), or in which a guard would hold nothing (in
+// Migrate examines a table that is there. It refuses one that the statements cannot rely
+// on, with an error that has the statement that mends it: a table without a unique index
+// of the name alone (two could own one safe); one in which a guard would lock nothing (in
 // PostgreSQL one without a unique index of name and token, in MySQL one of an engine
-// without transactions), or with columns that do not hold what is put there. Nothing
-// else looks for that, so call it, wherever the table comes from.
+// without transactions); or one with columns that do not hold what is put there. Nothing
+// else looks for that, so call Migrate however the table was made.
 func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) error {
 	t := newTable(db, dialect, opts, byStore)
 	if t.unfit != nil {

@@ -11,24 +11,24 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Observed is a [kv.Store] in a table of a database whose records nobody but
-// their observers let expire: no clock of the database has a say. Use
-// [NewObserved] to make one.
+// Observed is a [kv.Store] in a table of a database, in which the candidates judge
+// expiry, each by its own clock: no clock of the database matters. Use [NewObserved] to
+// make one.
 type Observed struct {
 	*observer.Store
 	register register
 }
 
-// NewObserved returns a store like that of [New], in the same table perhaps, with
-// the expiry judged by the observers. To those of New its records are somebody's
-// lock, and theirs to it.
+// NewObserved returns a store like that of [New], but one in which the candidates judge
+// expiry. Both may use the same table; to each, the records of the other are another
+// program's locks.
 func NewObserved(db *sql.DB, dialect Dialect, opts *Options) *Observed {
 	r := register{newTable(db, dialect, opts, byObservers)}
 	return &Observed{Store: observer.New(r, nil), register: r}
 }
 
-// Guard has the transaction go on only if the safe holds rec: see [Store.Guard].
-// It holds as long as nobody has taken the safe over, however old the record is.
+// Guard lets the transaction go on only if the safe holds rec: see [Store.Guard]. It
+// holds as long as nobody has taken the safe over, however old the record is.
 func (o *Observed) Guard(ctx context.Context, tx *sql.Tx, name string, rec kv.Record) error {
 	return o.register.Guard(ctx, tx, name, rec)
 }

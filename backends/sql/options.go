@@ -10,26 +10,26 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Options change where and how safes are kept. The zero value is a good choice.
+// Options say where and how a store keeps safes. The zero value is a good choice.
 type Options struct {
 	// Schema is where the table is: a schema of PostgreSQL, a database of MySQL,
 	// an attached database of SQLite. Default: where the connection looks for
 	// tables.
 	Schema string
 
-	// Table is the table's name. Candidates of one election use the same.
+	// Table is the table's name. All candidates of an election use the same table.
 	// Default: "election".
 	Table string
 
-	// Driver has a store in PostgreSQL hear of changes at once: pgxdriver.Driver{} for
+	// Driver lets a store in PostgreSQL hear of changes at once: pgxdriver.Driver{} for
 	// pgx. Without it, watches look as often as in other databases, and statements
-	// are prepared as the pool's settings say: behind a pooler such as PgBouncer, set
-	// default_query_exec_mode=exec in the data source then. Default: none.
+	// are prepared as the pool's settings say. Then set default_query_exec_mode=exec in
+	// the data source if there is a pooler such as PgBouncer. Default: none.
 	Driver Driver
 
-	// Poll is the longest time between two looks of a watch at a safe to which
-	// nothing seems to happen; where PostgreSQL tells of changes, ten times as
-	// long. It bounds how late a watch sees what nobody was told. Default: 1 s.
+	// Poll is the longest time between two looks of a watch at a safe that does not
+	// seem to change; where PostgreSQL tells of changes, it is ten times as long. It
+	// bounds how late a watch sees a change that nothing told it of. Default: 1 s.
 	Poll time.Duration
 }
 

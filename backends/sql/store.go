@@ -20,15 +20,15 @@ var (
 	_ kv.Board = (*Store)(nil)
 )
 
-// New returns a store in a table of the database, which stays the caller's: its
-// pool, its settings, its closing. The opts may be nil. [Migrate] makes the table.
+// New returns a store in a table of the database. The caller keeps the database: its pool
+// and settings, and closing it. The opts may be nil. [Migrate] makes the table.
 func New(db *sql.DB, dialect Dialect, opts *Options) *Store {
 	return &Store{newTable(db, dialect, opts, byStore)}
 }
 
-// Create implements [kv.Store] with the statement tryReplace. If that finds no
-// vacant row, insert makes one unless there is a row, and tryReplace goes again. In
-// SQLite, what is in the way is looked at then: see outlive.
+// Create implements [kv.Store] with the statement tryReplace. If that finds no vacant
+// row, insert makes one unless there is a row, and tryReplace is sent again. In SQLite,
+// Create then looks at what is in the way: see outlive.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	rec, err := s.create(ctx, name, rec)
 	return s.outcome(ctx, "create", name, rec, err)
