@@ -9,10 +9,10 @@ import (
 // nobody is no session's ID. An empty one would match a key that is open.
 const nobody = "nobody"
 
-// Guard returns a condition for a transaction of one's own: with it, Consul
-// carries the transaction out only while rec has the safe called name, both as
-// Term.NamedRecord of package election returns them. A leader that slept through the end of its term
-// cannot write any more once another is elected.
+// Guard returns a condition for a transaction of your own. With it, Consul carries the
+// transaction out only while rec has the safe called name; Term.NamedRecord of package
+// election returns both. A leader that slept through the end of its term cannot write any
+// more once another is elected.
 //
 //	done, answer, _, err := client.KV().Txn(api.KVTxnOps{
 //		store.Guard(term.NamedRecord()),

@@ -16,8 +16,8 @@ import (
 // session and locks it with the heir's, which is not renewed, and marks the heir's own
 // record as Swap does.
 //
-// It tries again if it was the mark alone that came in between, of a hand-over to the
-// same heir in another safe.
+// It tries again if only a mark has changed in between: that of a hand-over to the same
+// heir in another safe.
 func (s *Store) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
 	var rec kv.Record
 	key, err := s.open(ctx, name)

@@ -30,19 +30,18 @@ type Options struct {
 	// to 60 s. With checks it is at least the TTL.
 	LockDelay time.Duration
 
-	// NodeChecks and ServiceChecks are health checks, of the node of the agent
-	// that the client talks to, which end a record as soon as one of them is
-	// critical. None by default, and not Consul's own node check either: see
-	// the package documentation on what they cost. With ServiceChecks alone
-	// Consul adds its own node check, serfHealth.
+	// NodeChecks and ServiceChecks are health checks, of the node of the agent that the
+	// client talks to, which end a record as soon as one of them is critical. By default
+	// there are none, not even Consul's own node check. The package documentation says
+	// what checks cost. With ServiceChecks alone Consul adds its own node check,
+	// serfHealth.
 	NodeChecks    []string
 	ServiceChecks []api.ServiceCheck
 
-	// Plain publishes values as they are: the safe's key has the bare value, for
-	// programs that read it there, and the key with ".election" at the end has
-	// the record. It should be the same for all candidates of an election; to
-	// one that has another setting the others' records are foreign, so that it
-	// waits.
+	// Plain publishes values as they are: the safe's key has the bare value, for programs
+	// that read it there, and the key with ".election" at the end has the record. All
+	// candidates of an election need the same setting: to a candidate with the other one
+	// their records are foreign, so it waits.
 	Plain bool
 
 	// Backstop is the longest time after which a watch of an unchanged safe
@@ -53,9 +52,9 @@ type Options struct {
 }
 
 // Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]) and
-// refreshes many records at once ([kv.Batch]). Use [New] to make one. It keeps nothing in
-// memory that it has not read from Consul, except sessions that it has ready or lets
-// records share. So any number of Stores may share a client, and the safes.
+// refreshes many records at once ([kv.Batch]). Use [New] to make one. Its state is in
+// Consul, except for sessions that it has ready or lets records share. So any number of
+// Stores may share a client, and the safes.
 type Store struct {
 	client   *api.Client
 	conns    *connections // of all stores that have the client
@@ -88,16 +87,16 @@ func New(client *api.Client, opts *Options) *Store {
 	return s
 }
 
-// Create implements [kv.Store]: a read, a new session, then one Txn that locks
-// the key with that session if the key is still as it was read, absent or
-// released. The session is the one that the last Delete has made beside its own write, if
-// there was one, which is renewed beside the read.
+// Create implements [kv.Store]: a read, a new session, then one Txn that locks the key
+// with that session if the key is still as it was read, absent or released. If the last
+// Delete has made a session beside its own write, Create takes that one, and renews it
+// beside the read.
 //
 // A record that may be Shared gets a session that up to 500 records share, and that has not locked
 // the key before: a read, a renewal of that session, the Txn. One is made if there is none.
 //
-// The text of an ErrHeld tells a lock-delay, which passes by itself, from an
-// owner. A lost reply leaves a session behind that nobody renews, with the
+// The text of an ErrHeld says whether an owner holds the safe, or a lock-delay, which
+// passes by itself. A lost reply leaves a session behind that nobody renews, with the
 // record or without it; it is gone after the record's lifetime.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	key, err := s.open(ctx, name)
@@ -125,10 +124,10 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 	return outcome(ctx, "swap", name, next, err)
 }
 
-// Refresh implements [kv.Store]: a consistent read that proves that the key
-// holds the record, and that a session holds the key, then a renewal of that
-// session. The renewal alone proves nothing: a session outlives its keys. If the record shares a
-// session, and it is time, a read looks for what was left behind there.
+// Refresh implements [kv.Store]: a consistent read that proves that the key holds the
+// record, and that a session holds the key, then a renewal of that session. The renewal
+// alone proves nothing: a session outlives its keys. If the record shares a session, a
+// read now and then looks for keys that were left behind under it.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	rec, err := s.refreshOne(ctx, name, rec)
 	if err == nil && s.sharing.shared(rec.Lease) {
@@ -137,11 +136,11 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 	return rec, err
 }
 
-// Delete implements [kv.Store]: a read that tells whether the safe holds rec,
-// and one Txn that unlocks the key if its ModifyIndex is still the one read;
-// again if the value was changed in between. The session is left to expire, since it may
-// back another record; one that expires while it holds no key starts no lock-delay.
-// Beside the two, a session is made for the next Create, if none is ready.
+// Delete implements [kv.Store]: a read that tells whether the safe holds rec, and one Txn
+// that unlocks the key if its ModifyIndex is still the one read; If the value was changed
+// in between, it tries again. The session is left to expire, since it may back another
+// record; one that expires while it holds no key starts no lock-delay. Beside the two,
+// Delete makes a session for the next Create, if none is ready.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	key, err := s.open(ctx, name)
 	if err == nil {
@@ -181,9 +180,9 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 	}
 }
 
-// Lifetime implements [kv.Store]. Consul ends a session after twice its TTL, at
-// the latest if its servers elect no new leader meanwhile, which starts all
-// sessions anew. The lock-delay follows.
+// Lifetime implements [kv.Store]. Consul ends a session after twice its TTL, at the
+// latest, unless its servers elect a new leader meanwhile, which starts all sessions
+// anew. The lock-delay comes after that.
 func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	granted, err := s.grantable(ttl)
 	if s.client == nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Eval carries out a Lua script in the same atomic step that finds the safe to
-// hold rec, by its signature and token: a write that an owner cannot do who was
-// asleep when the safe went to another. A new value or a refresh meanwhile does
-// no harm. It is for data on the same server; elsewhere, check the token.
+// Eval carries out a Lua script in the same atomic step that finds the safe to hold rec,
+// by its signature and token. An owner that slept while the safe went to another cannot
+// write that way. A new value or a refresh meanwhile does no harm. It is for data on the
+// same server; elsewhere, check the token.
 //
 //	name, rec := term.NamedRecord()
 //	_, err := store.Eval(ctx, name, rec,
 //		`return redis.call('SET', KEYS[1], ARGV[1])`, []string{"{jobs}:last"}, "42")
 //
-// The source, keys and args are those of an EVAL: the script has KEYS and ARGV of
-// its own, which begin at 1. It is a function's body, so that a first line of the
-// kind "#!lua" is refused with [kv.ErrInvalid]. The server keeps each source that
-// it has seen: what varies belongs into args. In a cluster the keys must be in
-// the slot of the record's key, as {jobs}:last is in that of jobs; the server
-// refuses others (CROSSSLOT). The source is trusted like the program: one that is
-// made of what others send can do anything, in front of the fence too.
+// The source, keys and args are those of an EVAL: the script has KEYS and ARGV of its
+// own, which begin at 1. It is a function's body, so that a first line of the kind
+// "#!lua" is refused with [kv.ErrInvalid]. The server keeps each source that it has seen:
+// what varies belongs into args. In a cluster the keys must be in the slot of the
+// record's key, as {jobs}:last is in that of jobs; the server refuses others (CROSSSLOT).
+// The source is trusted like the program: one that is made of what others send can do
+// anything, even before the check.
 //
 // The result is of the types that go-redis has for replies, with [redis.Nil] for
 // an error if the script returns nil or false. What the script returns or throws

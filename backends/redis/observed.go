@@ -19,8 +19,8 @@ type ObservedOptions struct {
 	Prefix   string
 	Backstop time.Duration
 
-	// Quarantine is that of [Options], but that candidates measure it, each by its
-	// own clock: what has waited for so long opens the safes to all.
+	// Quarantine is that of [Options], but the candidates measure it, each by its own
+	// clock. The first candidate that has waited that long opens the safes to all.
 	Quarantine time.Duration
 }
 
@@ -28,9 +28,9 @@ type ObservedOptions struct {
 // judge when they are over, by clocks of their own. Use [NewObserved] to make one.
 // The package documentation says when to choose it.
 //
-// It remembers since when it has seen which record, in memory. Any number of them
-// may share the client and the safes, but to share one Observed within a process
-// spares what each of them has to see for itself.
+// It remembers since when it has seen which record, in memory. Any number of them may
+// share the client and the safes, but each has to see every record for itself: share one
+// Observed within a process.
 type Observed struct {
 	*observer.Store
 	register *register

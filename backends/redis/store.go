@@ -20,27 +20,26 @@ type Options struct {
 	// none.
 	Prefix string
 
-	// Plain has the record's value stand at its key as it is, for programs that
-	// read it there, and the record itself beside it: see the package
-	// documentation. All candidates need the same; one with the other setting
-	// takes the record for a foreign one, and waits. Publish values that no
-	// program takes for its own lock. Default: the key has the record's text.
+	// Plain puts the record's value at its key as it is, for programs that read it there,
+	// and the record itself beside it: see the package documentation. All candidates need
+	// the same setting; a candidate with the other one takes the record for a foreign
+	// one, and waits. Publish values that no program takes for its own lock. Default: the
+	// key has the record's text.
 	Plain bool
 
-	// Backstop is the longest time between two looks of a watch at a safe that
-	// nothing seems to happen to. It bounds how late a watch sees what the
-	// server told nobody: FLUSHALL, say, or another program's DEL while keyspace
-	// events are off; a leader whose record is gone too. With more than a hundred
-	// safes it is 10 ms for each, 200 ms if that at which it looks is vacant. Default: 1 s.
+	// Backstop is the longest time between two looks of a watch at a safe that does not
+	// seem to change. It bounds how late a watch, a leader's too, sees what the server
+	// does not tell: FLUSHALL, say, or another program's DEL while keyspace events are
+	// off. With more than a hundred safes it is 10 ms for each safe, and 200 ms for each
+	// if the safe at which it looks is vacant. Default: 1 s.
 	Backstop time.Duration
 
-	// Quarantine is how long the safes stay closed after the server was
-	// restarted or promoted, counted from when a watch or a create first finds
-	// out. A server that forgot a record then elects nobody while the owner may
-	// still trust it: give the longest TTL in use, and with replicas also
-	// min-replicas-to-write with a min-replicas-max-lag, added to that TTL. The
-	// first election on a server waits for so long too. All candidates need the
-	// same. Default: none.
+	// Quarantine is how long the safes stay closed after the server was restarted or
+	// promoted, counted from when a watch or a create first finds out. Then a server that
+	// forgot a record elects nobody while the owner may still trust it. Set the longest
+	// TTL in use; with replicas, also set min-replicas-to-write and min-replicas-max-lag,
+	// and add the latter to that TTL. The first election on a server waits that long too.
+	// All candidates need the same setting. Default: none.
 	Quarantine time.Duration
 }
 
@@ -67,8 +66,8 @@ var (
 	_ kv.Vacate   = (*Store)(nil)
 )
 
-// New returns a store that uses the client, which stays the caller's: its
-// settings, its hooks, its closing. The opts may be nil.
+// New returns a store that uses the client. The caller keeps the client: its settings and
+// hooks, and closing it. The opts may be nil.
 //
 // Set ContextTimeoutEnabled in the client's options, so that a request whose
 // deadline has passed leaves its connection at that moment too; the calls return

@@ -15,7 +15,7 @@ import (
 // of Delete.
 //
 // In a cluster both safes have to be in one slot, as for [Store.HandOver]. While that
-// migrates it takes a Get and a Delete.
+// slot migrates, a release takes a Get and a Delete.
 func (s *Store) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
 	at, err := s.place(name)
 	if err != nil {

@@ -18,11 +18,11 @@ const (
 	rest = 10 * time.Millisecond
 )
 
-// Watch implements [kv.Store]. It looks when it is told to, when the record is
-// due to expire, and now and then; that makes an expiry real, which a server may take any
-// time to do by itself. A writer that tells it to look also says what it has written: that
-// is shown before the look if it follows on what was shown last. All watches of a safe
-// share their looks.
+// Watch implements [kv.Store]. It looks when it is told to, when the record is due to
+// expire, and now and then; A look also makes the server delete a record that has
+// expired, for which the server may take any time by itself. A writer that tells the
+// watch to look also says what it has written. The watch shows that before the look if it
+// follows what was shown last. All watches of a safe share their looks.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return s.board.Watch(ctx, name)
 }
