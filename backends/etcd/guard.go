@@ -10,10 +10,10 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Guard returns the conditions that the safe holds rec, for a Txn of one's own:
-// what the Txn does is done by the leader or not at all, however long it was on
-// its way. Name and rec are those of a term (election.Term.NamedRecord), in whatever
-// state: a value that was published since changes nothing.
+// Guard returns the conditions that the safe holds rec, for a Txn of your own: what the
+// Txn does is done by the leader or not at all, however long it was on its way. Name and
+// rec are those of a term (election.Term.NamedRecord), in whatever state: a value that
+// was published since changes nothing.
 //
 //	client.Txn(ctx).If(store.Guard(term.NamedRecord())...).Then(…)
 //
@@ -24,10 +24,10 @@ import (
 // they are also that the key has the record's lease. They ask the server nothing, and
 // never hold for a key that is missing, for a foreign record, or for a name that the
 // store does not take. A place in line that is not first (see [kv.Queue]) is in the store
-// too, and the conditions hold for it: do not guard with one.
+// too, and the conditions hold for it: do not guard with such a place.
 //
-// The conditions are about the term, so they end with a hand-over, and stay ended if the
-// safe comes back to the same candidate: each of its candidacies has its own signature.
+// The conditions are about the term. So they no longer hold after a hand-over, even if
+// the safe comes back to the same candidate: each candidacy has its own signature.
 func (s *Store) Guard(name string, rec kv.Record) []clientv3.Cmp {
 	sf, invalid := s.safe(name)
 	id, err := leaseID(rec.Lease)

@@ -20,16 +20,16 @@ const (
 	OneKey Layout = iota
 
 	// Queue keeps a safe as the locks and elections of package
-	// go.etcd.io/etcd/client/v3/concurrency do, and those of etcdctl: everybody
-	// in line has a key, the name, a "/" and the lease in hexadecimal, and the
-	// safe holds the key that was created first. The store keeps lines
-	// ([kv.Queue]), so that candidates and old clients are served in the order
-	// in which they came. A candidate that waits sends heartbeats for its place.
+	// go.etcd.io/etcd/client/v3/concurrency do, and those of etcdctl: each client in line
+	// has a key (the name, a "/" and the lease in hexadecimal), and the safe holds the
+	// key that was created first. The store keeps lines ([kv.Queue]), so that candidates
+	// and old clients are served in the order in which they came. A candidate that waits
+	// sends heartbeats for its place.
 	Queue
 
-	// Claim keeps a safe as Queue does, for candidates that do not stand in
-	// line: they send nothing while they wait, and get a safe that nobody has
-	// and nobody waits for. As long as old clients queue, they get nothing.
+	// Claim keeps a safe as Queue does, for candidates that do not wait in line: they
+	// send nothing while they wait, and get a safe only when nobody has it and nobody
+	// waits for it. While old clients wait in line, they never lead.
 	Claim
 )
 

@@ -23,9 +23,9 @@ type ObservedOptions struct {
 // judge when they have expired. Use [NewObserved] to make one. The package
 // documentation says when to choose it.
 //
-// It remembers since when it has seen which record, in memory. Any number of them
-// may share the client and the safes, but to share one Observed within a process
-// spares what each of them has to see for itself.
+// It remembers since when it has seen which record, in memory. Any number of them may
+// share the client and the safes, but each has to see every record for itself: share one
+// Observed within a process.
 type Observed struct {
 	*observer.Store
 	register register
@@ -49,8 +49,8 @@ func NewObserved(client *clientv3.Client, opts *ObservedOptions) *Observed {
 //
 //	client.Txn(ctx).If(observed.Guard(term.NamedRecord())...).Then(…)
 //
-// Until others have judged and replaced it, a record has the safe, though its owner
-// may have stopped trusting it.
+// A record has the safe until others have judged and replaced it, even if its owner has
+// stopped trusting it.
 func (o *Observed) Guard(name string, rec kv.Record) []clientv3.Cmp {
 	return o.register.cells.Guard(name, rec)
 }

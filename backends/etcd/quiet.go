@@ -11,15 +11,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Quiet returns the configuration of a client that logs as config says, but not
-// that a request was called off by the context of its own caller:
+// Quiet returns the configuration of a client that logs as config says, but not that a
+// request was cancelled by the context of its own caller:
 //
 //	client, err := clientv3.New(etcdkv.Quiet(clientv3.Config{Endpoints: endpoints}))
 //
-// An election calls requests off as a matter of course, a read when a watch is no
-// longer needed, say, and the client warns of each ("retrying of unary invoker
-// failed … context canceled"). Everything else is logged as before: a deadline that
-// has passed, and a cancellation that a server or a proxy has answered with.
+// An election often cancels requests, for example a read when a watch is no longer
+// needed, and the client warns of each ("retrying of unary invoker failed … context
+// canceled"). Everything else is logged as before: a deadline that has passed, and a
+// cancellation that a server or a proxy has answered with.
 //
 // If config names no logger, the client's warnings and errors go to standard error
 // as JSON, as they do by default.

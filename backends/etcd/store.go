@@ -28,11 +28,11 @@ type Options struct {
 	// and elections of etcd's own client lay theirs out (Queue, Claim).
 	Layout Layout
 
-	// Plain puts what a leader publishes at its key as it is, for programs that
-	// read it there. By default the value is part of a text that has the whole
-	// record. With Plain the record lies beside it, at a companion key; see
-	// Records. All candidates of an election use the same setting: to others
-	// the leader is somebody else's lock.
+	// Plain puts what a leader publishes at its key as it is, for programs that read it
+	// there. By default the value is part of a text that has the whole record. With Plain
+	// the record lies beside it, at a companion key; see Records. All candidates of an
+	// election use the same setting: to candidates with the other one, the leader is
+	// another program's lock.
 	Plain bool
 
 	// Backstop is about how often a watch of an unchanged safe reads its key,
@@ -43,10 +43,11 @@ type Options struct {
 }
 
 // A Store is a [kv.Store] in etcd that hands over and vacates in one step ([kv.HandOver],
-// [kv.Vacate]) and refreshes many records with few requests ([kv.Batch]), and a [kv.Queue] in the layout Queue. Use
-// [New] to make one. What it knows it reads from etcd, but for a lease that it has ready, and
-// which records share one (see [Store.RefreshAll]). Any number of them may share the client
-// and the safes; calls for a record that has shared a lease go to the one that it came from.
+// [kv.Vacate]) and refreshes many records with few requests ([kv.Batch]), and a
+// [kv.Queue] in the layout Queue. Use [New] to make one. Its state is in etcd, except for
+// a lease that it has ready, and which records share a lease (see [Store.RefreshAll]).
+// Any number of Stores may share the client and the safes, but calls for a record that
+// has shared a lease must go to the Store that it came from.
 type Store struct {
 	client   *clientv3.Client
 	opts     Options
@@ -79,10 +80,10 @@ func New(client *clientv3.Client, opts *Options) *Store {
 	return s
 }
 
-// Create implements [kv.Store]: a LeaseGrant, then one Txn that puts the record
-// with that lease if the safe has no key, be it the first or not. A read before
-// it spares both if the safe is seen to be held. If the last Delete of the safe has had a
-// lease granted, that is kept alive beside the read, and no other is granted.
+// Create implements [kv.Store]: a LeaseGrant, then one Txn that puts the record with that
+// lease if the safe has no key, be it the first or not. A read before those spares both
+// if it finds that the safe is held. If the last Delete of the safe has had a lease
+// granted, Create keeps that alive beside the read, and needs no other.
 //
 // In the layout OneKey and without Options.Plain, a record that may be Shared gets a lease
 // that up to 500 records share; one is granted if there is none. It is kept alive beside the
@@ -102,14 +103,14 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 	return outcome(ctx, "create", name, rec, err)
 }
 
-// Swap implements [kv.Store]: a read that tells whether the safe holds old, then
-// one Txn that puts the new record if the key's ModRevision is still the one
-// read. Between the two, a takeover has a lease granted, and a hand-over keeps the
-// heir's alive and finds a key that has it: its Txn requires that this still is
-// so, and is made anew with another key of that lease if only this has changed.
-// If etcd denies the heir's lease, a read follows, and etcd is asked again: the error
-// is [kv.ErrStale], or leaves the outcome open if the lease turns out to have a key.
-// The heir's lease is another than old's, or the error is [kv.ErrInvalid].
+// Swap implements [kv.Store]: a read that tells whether the safe holds old, then one Txn
+// that puts the new record if the key's ModRevision is still the one read. Between the
+// two, a takeover has a lease granted, and a hand-over keeps the heir's alive and finds a
+// key that has it. Its Txn requires that this is still so; if only that has changed, it
+// is made anew with another key of that lease. If etcd denies the heir's lease, a read
+// follows, and etcd is asked again: the error is [kv.ErrStale], or leaves the outcome
+// open if the lease turns out to have a key. The heir's lease is another than old's, or
+// the error is [kv.ErrInvalid].
 //
 // In a line, where a key's name tells the lease, the Txn of a takeover or
 // hand-over deletes the old key and puts the new one, and requires that no other
@@ -143,14 +144,14 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 
 // RefreshAll implements [kv.Batch] in the layout OneKey: for 127 records at a time, with
 // Options.Plain 63, the LeaseKeepAlives of their leases on one stream, then one Txn. It
-// proves that their keys have the ModRevisions of the records, as they came from the store:
-// no other write has them, so each key holds its record with its lease. If the Txn is
-// refused, a second one reads the ModRevisions. What is left is refreshed singly as by
-// Refresh: records that have changed or are gone, or whose leases are denied.
+// proves that their keys have the ModRevisions of the records, as they came from the
+// store: no other write has them, so each key holds its record with its lease. If the Txn
+// is refused, a second one reads the ModRevisions. What is left is refreshed singly, as
+// by Refresh: records that have changed or are gone, or whose leases are denied.
 //
 // If a stream or a Txn fails, the outcome is open for those of its records that have no
-// answer. Where something else is in the place of the client's own Lease, each lease is kept
-// alive by a call of that. In the other layouts each record is refreshed singly.
+// answer. If the client's own Lease was replaced, each lease is kept alive by a call of
+// the replacement. In the other layouts each record is refreshed singly.
 //
 // Records that may share a lease and do not yet come to do so, up to 500 of them, but not with
 // Options.Plain: the Txn moves them, once both leases are known to live. If nobody asks for the refresh of

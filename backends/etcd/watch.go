@@ -27,23 +27,23 @@ const (
 	rest = time.Millisecond
 )
 
-// Watch implements [kv.Store]: an etcd watch of all keys of the safe, then a
-// linearizable read of them. What the watch tells from the revision after that is how it
-// knows at any time which key is first. (A watch that is opened after the read, from that
-// revision, is unsynced to etcd where others write meanwhile, and is told of changes up to
-// 100 ms late: syncWatchersLoop in its server/storage/mvcc/watchable_store.go.) With
-// Options.Plain, it reads the companion of each value that comes to be first. If the
-// watch is lost (the revision was compacted, the server has no leader), it begins anew.
-// All watches of a safe by one Store share an etcd watch, and each begins with a read. All
-// watches by one Store share a stream.
+// Watch implements [kv.Store]: an etcd watch of all keys of the safe, then a linearizable
+// read of them. From what the watch tells after that revision, it knows at any time which
+// key is first. (A watch that is opened after the read, from that revision, is unsynced
+// to etcd where others write meanwhile, and is told of changes up to 100 ms late:
+// syncWatchersLoop in its server/storage/mvcc/watchable_store.go.) With Options.Plain, it
+// reads the companion of each value that becomes the first. If the watch is lost (the
+// revision was compacted, the server has no leader), it begins anew. All watches of a
+// safe by one Store share an etcd watch, and each begins with a read. All watches by one
+// Store share a stream.
 //
 // For a slow reader changes are merged: it is told the newest state when it goes on.
 //
-// About every [Options].Backstop, or less often as said there, it reads again, and if nothing was heard
-// on the stream for that long, it begins anew: any safe that is read finds out that the connection of
-// all is dead. If
-// no answer comes to the watch or to a read within ten seconds, or if it has only been lost
-// again for so long, it ends with an error.
+// About every [Options].Backstop, or less often (see there), it reads again. If nothing
+// was heard on the stream for that long, it begins anew: so a read of any safe finds out
+// that the connection, which all share, is dead. If no answer comes to the watch or to a
+// read within ten seconds, or if it has only been lost again for so long, it ends with an
+// error.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return s.board.Watch(ctx, name)
 }
