@@ -218,20 +218,20 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	return kv.Lifetime{Min: ttl, Max: ttl}, nil
 }
 
-// Put writes value at name as another program would that knows nothing of
-// elections: over whatever the safe holds, without an expiry. It becomes a
-// foreign record.
+// Put writes value at name, as another program that knows nothing of elections would:
+// over anything that the safe holds, without an expiry. It becomes a foreign record.
 func (s *Store) Put(name, value string) {
 	s.strange(name, value, false)
 }
 
-// PutLast puts value at the end of the line, as another program would that waits
-// in the same one, without an expiry.
+// PutLast puts value at the end of the line, without an expiry, as another program that
+// waits in the same line would.
 func (s *Store) PutLast(name, value string) {
 	s.strange(name, value, true)
 }
 
-// Remove takes away what the safe holds, as an operator would, whoever owns it.
+// Remove takes away what the safe holds, as an operator would, no matter which candidate
+// owns it.
 func (s *Store) Remove(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

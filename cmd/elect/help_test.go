@@ -31,7 +31,7 @@ func TestTheHelpAboutStoresHasEachKindAndEachParameter(t *testing.T) {
 		_, err := stores.Parse(beginning+"?nonsense=1", func(string) string { return "" })
 		require.ErrorContains(t, err, "nonsense")
 		_, params, _ := strings.Cut(err.Error(), ", parameters ")
-		for _, param := range strings.Fields(params) {
+		for param := range strings.FieldsSeq(params) {
 			require.Regexp(t, `\b`+param+`\b`, stdout, beginning)
 		}
 	}
