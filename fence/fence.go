@@ -8,18 +8,18 @@ import (
 )
 
 var (
-	// ErrStale means that a larger token was admitted before: whoever sends the
-	// smaller one does not lead any more. [StaleError] has both tokens.
+	// ErrStale means that a larger token was admitted before: the sender of the
+	// smaller one no longer leads. [StaleError] has both tokens.
 	ErrStale = errors.New("fence: stale token")
 
-	// ErrInUse means that the file of a fence is open already, in this process or
+	// ErrInUse means that the file of a fence is already open, in this process or
 	// in another: each would remember tokens that the other does not know.
 	ErrInUse = errors.New("fence: in use")
 )
 
-// A StaleError tells which token was refused, and for which. It matches ErrStale.
+// A StaleError says which token was refused, and because of which. It matches ErrStale.
 type StaleError struct {
-	Token   uint64 // what was refused
+	Token   uint64 // the token that was refused
 	Largest uint64 // the largest token that was admitted
 }
 
@@ -42,18 +42,18 @@ type Fence struct {
 	closed  bool
 }
 
-// New returns a fence in memory that has seen no token yet. What it has seen is
-// forgotten with the process: use it only where the data that it guards is.
+// New returns a fence in memory that has seen no token yet. It forgets its tokens when
+// the process ends: use it only for data that ends with the process too.
 func New() *Fence { return new(Fence) }
 
-// Open returns the fence that is kept in the file at path, which is made if it
-// is not there; its folder has to be. Beside it, path + ".lock" shows that it is
-// open and path + ".new" is what is being written: both belong to the fence.
+// Open returns the fence that is kept in the file at path. It creates the file if it
+// does not exist, but not its folder. Two more files belong to the fence: path + ".lock"
+// shows that it is open, and path + ".new" is the file that is being written.
 //
-// It returns ErrInUse if the file is open already. A file that is damaged, or is
-// none of a fence, is refused with what to do about it; path + ".lock" stays
-// then, as after Close. What is no file is refused before anything is made. The
-// disk must be one of the host, or a network disk on which file locks work.
+// It returns ErrInUse if the file is already open. If a file is damaged, or is not the
+// file of a fence, the error says what to do about it; path + ".lock" stays
+// then, as after Close. If path is not a regular file, Open refuses it and creates nothing.
+// The disk must be local, or a network disk on which file locks work.
 func Open(path string) (*Fence, error) {
 	p, largest, err := openPage(path)
 	if err != nil {
@@ -62,15 +62,15 @@ func Open(path string) (*Fence, error) {
 	return &Fence{largest: largest, page: p}, nil
 }
 
-// Do admits the token and runs write, while no larger token is admitted: a newer
-// leader waits until write has returned, so write must come to an end. Writes
-// with the same token run side by side; what they need against each other is
-// their own affair. write must not call the fence.
+// Do admits the token and runs write. While write runs, no larger token is admitted: a
+// newer leader waits until write has returned, so write must come to an end. Writes
+// with the same token run concurrently; the fence does not protect them from each
+// other. write must not call the fence.
 //
-// If a larger token was admitted before, Do returns a *[StaleError], and write
-// has not run. If the token is 0, could not be kept on disk, or the fence is
-// closed, Do says so, and write has not run either. Else it returns what write
-// returns.
+// If a larger token was admitted before, Do returns a *[StaleError] and does not run
+// write. If the token is 0, could not be kept on disk, or the fence is
+// closed, Do returns an error that says so, and does not run write either. Otherwise it
+// returns what write returns.
 func (f *Fence) Do(token uint64, write func() error) error {
 	if err := f.enter(token); err != nil {
 		return err
@@ -80,10 +80,10 @@ func (f *Fence) Do(token uint64, write func() error) error {
 }
 
 // Admit is the check without the write: it returns nil if no larger token was
-// admitted before, and from then on smaller tokens are refused. When it has
-// returned, a larger token may be admitted at any moment; see the package
-// documentation for where that is good enough. It waits for writes that [Fence.Do] runs
-// with smaller tokens, and returns the same errors.
+// admitted before, and from then on smaller tokens are refused. After it has
+// returned, a larger token may be admitted at any moment; the package
+// documentation says where that is good enough. It waits for writes that [Fence.Do] runs
+// with smaller tokens, and returns the same errors as Do.
 func (f *Fence) Admit(token uint64) error {
 	return f.Do(token, func() error { return nil })
 }
@@ -95,8 +95,8 @@ func (f *Fence) Largest() uint64 {
 	return f.largest
 }
 
-// Close waits for the writes that run, and lets others open the file. Then the
-// fence admits nothing any more: it returns errors that match [os.ErrClosed].
+// Close waits for the writes that run, and lets others open the file. After that the
+// fence admits no token, and its methods return errors that match [os.ErrClosed].
 func (f *Fence) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

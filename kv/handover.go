@@ -2,9 +2,9 @@ package kv
 
 import "context"
 
-// A HandOver is a [Store] that hands a safe over in one step, which requires the
-// heir's own record. With Get and Swap it takes two: what was read of the heir may be
-// over when the swap is made.
+// A HandOver is a [Store] that hands a safe over in one step, on the condition that the
+// heir's own record is still there. With Get and Swap it takes two steps, and the heir's
+// record may be gone between them.
 type HandOver interface {
 	Store
 
@@ -13,8 +13,8 @@ type HandOver interface {
 	// old.Revision and the safe called place still holds heir (its signature and
 	// token, at heir.Revision). Both conditions and the write are one atomic step of
 	// the store. Old and heir are records as this store has returned them. The record
-	// gets a new, larger token; it is returned as it stands. What the safe called
-	// place holds stays as it is.
+	// gets a new, larger token; it is returned as it stands in the safe. The safe called
+	// place stays as it is.
 	//
 	// Unlike a Swap with another signature, it renews nothing. If heir.Lease is set,
 	// that lease backs the record from now on: the record lives for as long as the
@@ -23,13 +23,13 @@ type HandOver interface {
 	// In either case the TTL of the record is heir's.
 	//
 	// It returns [ErrStale] if either safe holds anything else, or nothing, if the
-	// heir's lease is gone, or if others stand in line before the safe called name
+	// heir's lease is gone, or if others wait in the line of the safe called name
 	// (see [Queue]). It returns [ErrInvalid] if either record is foreign or has no
 	// signature, if heir has old's signature, if heir.Lease is the lease that backs
 	// old, or for a name or a note that the store does not take.
 	//
 	// It returns an error that matches [errors.ErrUnsupported] if the store cannot do
-	// this in one step for these two safes; then nothing happened, and Get and Swap
-	// are left. After any other error the write may have happened, now or later.
+	// this in one step for these two safes. Then nothing happened; use Get and Swap.
+	// After any other error the write may have happened, or may still happen.
 	HandOver(ctx context.Context, name string, old Record, place string, heir Record, note string) (Record, error)
 }

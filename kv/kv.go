@@ -35,13 +35,13 @@ type Record struct {
 	// store, and new for each campaign. Empty in a foreign record.
 	Signature string
 
-	// Value is what the owner publishes: any bytes. In a foreign record, what
-	// its writer put there.
+	// Value is what the owner publishes: any bytes. In a foreign record it is what
+	// the writer put there.
 	Value string
 
 	// Note is what candidates tell each other beside the value: valid UTF-8,
-	// published with the value and changed with it, and opaque to the store. Old
-	// locks' clients, who read plain values, never see it. Empty in a foreign
+	// published with the value and changed with it, and opaque to the store. Clients of
+	// old locks, which read plain values, never see it. Empty in a foreign
 	// record.
 	Note string
 
@@ -61,45 +61,45 @@ type Record struct {
 	TTL time.Duration
 
 	// Lease is the store's own handle of what keeps the record alive (an etcd
-	// lease, a Consul session), empty where a record keeps itself alive. Only
+	// lease, a Consul session). It is empty if the record keeps itself alive. Only
 	// the adapter reads it; a caller passes it back as it came. Several records
 	// may share a lease.
 	Lease string
 
-	// Lasting asks Create for a record that fades by its TTL alone. It lives for its
-	// TTL whatever becomes of the process that wrote it, and after Lifetime.Max it is
-	// over for everybody, those who look for the first time included: nobody refreshes
-	// it, and nobody may have watched it. It is never set in a record that a store
-	// returns.
+	// Lasting asks Create for a record that only its TTL ends. It lives for its
+	// TTL whatever happens to the process that wrote it, and after Lifetime.Max it has
+	// expired for every client, even for one that reads the safe for the first time: it is
+	// not refreshed, and perhaps no client has watched it. It is never set in a record that
+	// a store returns.
 	Lasting bool
 
-	// Shared lets Create back the record by a lease that backs others of this process too,
-	// as Held.Share lets RefreshAll; all that is said there holds from the start. The TTL that
-	// is granted may be shorter than Lifetime.Min, by up to an eighth and a second, if the lease
-	// was kept alive before the call: it is what is left of it, and the record in the safe says
-	// so. A refresh grants all of it. It is never set in a record that a store returns.
+	// Shared lets Create back the record by a lease that also backs other records of this
+	// process, as Held.Share lets RefreshAll; the rules there apply from the start. If the lease
+	// was kept alive before the call, the granted TTL is what is left of the lease, which may be
+	// shorter than Lifetime.Min by up to an eighth and a second. The record in the safe says so.
+	// A refresh grants the full TTL. Shared is never set in a record that a store returns.
 	Shared bool
 
 	// Foreign is set if this library did not write the record, or wrote it in a
-	// version from the future. It is somebody's lock.
+	// later version. It is another program's lock.
 	Foreign bool
 
-	// Permanent is set if the record has no expiry at all: unless somebody
-	// removes it, it stays for ever.
+	// Permanent is set if the record has no expiry at all: it stays until it
+	// is removed.
 	Permanent bool
 }
 
-// Owns reports whether r and other are the same stretch of ownership: the same
+// Owns reports whether r and other are the same period of ownership: the same
 // signature under the same token. A foreign record owns nothing.
 func (r Record) Owns(other Record) bool {
 	return !r.Foreign && !other.Foreign && r.Signature != "" &&
 		r.Signature == other.Signature && r.Token == other.Token
 }
 
-// A Lifetime says how long a record lives whose owner has stopped refreshing
+// A Lifetime says how long a record lives after its owner has stopped refreshing
 // it, counted from the start of the last write or refresh.
 type Lifetime struct {
-	// Min is the shortest time: what a store grants for the TTL that was asked,
+	// Min is the shortest time: what a store grants for the TTL that was asked for,
 	// and at least that TTL.
 	Min time.Duration
 	// Max is the longest time until the store lets another in, as long as the
@@ -108,8 +108,8 @@ type Lifetime struct {
 }
 
 // The definite outcomes. They are matched with errors.Is; a store may wrap them
-// to say more. After any other error of a writing operation, its own context's
-// included, the write may or may not have happened, now or later.
+// to say more. After any other error of a writing operation, including the error of its
+// own context, the write may or may not have happened, and may still happen later.
 var (
 	// ErrVacant means that the safe holds no live record.
 	ErrVacant = errors.New("kv: the safe is vacant")
@@ -124,9 +124,9 @@ var (
 	// longer as the caller saw it.
 	ErrStale = errors.New("kv: the record is not the one given")
 
-	// ErrInvalid means that the store can never do what was asked: a name, a
-	// TTL or a value that it does not take, a foreign record where an own one
-	// is needed. Nothing happened, and trying again is futile. The error's text
+	// ErrInvalid means that the store can never do what was asked: it does not take
+	// the name, the TTL or the value, or the record is foreign where the caller's own is
+	// needed. Nothing happened, and trying again is futile. The error's text
 	// says what would be right.
 	ErrInvalid = errors.New("kv: invalid request")
 )
@@ -142,7 +142,7 @@ var (
 //     error for which errors.Is reports the context's error or cause, and leaves
 //     no goroutine behind.
 //   - It does not try again by itself in a way that could carry out a write
-//     twice with different effect.
+//     twice with different effects.
 //   - Reads are linearizable: they show every write that returned before the
 //     read began.
 //   - Names are any non-empty strings. A name is kept apart from every other
@@ -154,20 +154,20 @@ var (
 //   - No error contains credentials.
 type Store interface {
 	// Create puts a record into a vacant safe. Of rec it uses the Signature,
-	// Value, Note and TTL, Lasting and Shared. It returns the record as it stands, with a token larger
-	// than that of every earlier record of the safe.
+	// Value, Note, TTL, Lasting and Shared. It returns the record as it stands in the safe,
+	// with a token larger than that of every earlier record of the safe.
 	//
-	// It returns ErrHeld if a live record is there (the caller's own too), and
-	// ErrInvalid if name, value or TTL are not to be had in this store, or if its
+	// It returns ErrHeld if a live record is there (even the caller's own), and
+	// ErrInvalid if this store does not take the name, value or TTL, or if its
 	// records cannot be Lasting.
 	Create(ctx context.Context, name string, rec Record) (Record, error)
 
 	// Swap replaces old by next if the safe still holds old at old.Revision.
-	// It returns next as it stands.
+	// It returns next as it stands in the safe.
 	//
-	// With old's signature in next, it publishes next.Value and next.Note and looks
-	// at nothing else in next: token, lease and TTL stay, and the record's life is
-	// at least not shortened. A publication is no refresh: do not count on a longer
+	// With old's signature in next, it publishes next.Value and next.Note and ignores
+	// everything else in next: token, lease and TTL stay, and the record's life is
+	// at least not shortened. A publication is not a refresh: do not count on a longer
 	// life.
 	//
 	// With another signature in next, it hands the safe over: the record gets a
@@ -175,19 +175,19 @@ type Store interface {
 	// next.Lease is set (next was read from this store: the heir's own record in
 	// another safe), that lease backs the record from now on, and the call keeps
 	// it alive for that TTL, however long ago the heir last refreshed its own
-	// record; if not, the adapter obtains one as Create does.
+	// record. If not, the adapter obtains one as Create does.
 	//
 	// It returns ErrStale if the safe holds anything else, or nothing, or if
 	// next.Lease is gone, and ErrInvalid if that is the lease that backs old.
 	Swap(ctx context.Context, name string, old, next Record) (Record, error)
 
-	// Refresh starts the TTL of the caller's record anew and returns the record
-	// as it stands in the safe. It changes neither value nor token nor revision, but for Held.Share:
-	// no caller sees it, whoever judges expiry.
+	// Refresh restarts the TTL of the caller's record and returns the record
+	// as it stands in the safe. Except for Held.Share, it changes neither value nor token nor
+	// revision: no caller sees it, whether the store or the candidates judge expiry.
 	//
 	// Success proves that the safe held rec's signature and token during the
-	// call: renewing a lease or session is no such proof, the key itself is
-	// looked at. The TTL in the returned record is what this refresh granted,
+	// call: renewing a lease or session is no such proof, so Refresh reads the key
+	// itself. The TTL in the returned record is what this refresh granted,
 	// counted from the start of this call.
 	//
 	// It returns ErrStale if the safe does not hold rec. It never brings a
@@ -195,7 +195,7 @@ type Store interface {
 	Refresh(ctx context.Context, name string, rec Record) (Record, error)
 
 	// Delete empties the safe if it holds rec's signature and token. It frees what
-	// backed the record, or leaves that to fade, unless other records share it. It
+	// backed the record, or lets it expire, unless other records share it. It
 	// returns ErrStale if the safe does not hold rec.
 	Delete(ctx context.Context, name string, rec Record) error
 
@@ -208,16 +208,16 @@ type Store interface {
 	// error is the last thing it yields; when ctx ends, that error is ctx's
 	// error or cause.
 	//
-	// It always comes to yield the vacancy that follows an expiry, without help
-	// from anybody. A refresh is no change. Changes that cancel each other out (a
+	// It always yields the vacancy that follows an expiry in the end, without any other
+	// client's help. A refresh is not a change. Changes that cancel each other out (a
 	// record that came and went) may go unreported.
 	//
-	// Waiting is free: where the store can push, an unchanged safe costs no
-	// requests but a rare look as a backstop; where it cannot, few. It never
-	// spins, whatever is in the safe. What it started ends with the loop.
+	// Waiting is cheap: where the store can push, an unchanged safe costs no
+	// requests except a rare read as a backstop. Where it cannot, it costs few. It never
+	// spins, whatever is in the safe. Everything that it started ends with the loop.
 	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
 
-	// Lifetime says how long records live that are written with ttl, without
-	// asking the store. It returns ErrInvalid if the store cannot honour ttl.
+	// Lifetime says how long records with this ttl live. It sends no requests.
+	// It returns ErrInvalid if the store cannot honour ttl.
 	Lifetime(ttl time.Duration) (Lifetime, error)
 }

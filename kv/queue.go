@@ -2,47 +2,46 @@ package kv
 
 import "context"
 
-// A Queue is a [Store] in which candidates can wait in line before a safe, as
-// the clients of some locks do. Where such a lock's own clients wait, a candidate
-// that does not stand in their line would never find the safe vacant.
+// A Queue is a [Store] in which candidates can wait in line for a safe, as
+// the clients of some locks do. While such a lock's own clients wait, a candidate
+// outside their line would never find the safe vacant.
 //
-// A line is a sequence of records. The first is what the safe holds; the others
-// are places, which only their owners know of: Get and Watch tell of the first
-// alone. When it goes, the next one is in the safe at that instant, without
-// anybody's doing. Tokens grow along the line.
+// A line is a sequence of records. The first is what the safe holds. The others
+// are places, which only their owners know of: Get and Watch show only the first.
+// When the first goes, the next one is in the safe at that instant, without
+// any request. Tokens grow along the line.
 //
-// A place is a record like any other, with a TTL of its own: an owner that does
-// not say that it stays leaves the line. Delete takes a place from the line just
-// as it empties the safe, whether rec is first or not. Refresh and Swap are for
-// the first in line alone, and return [ErrStale] for any other.
+// A place is a record like any other, with a TTL of its own: if its owner does
+// not call Stay in time, it leaves the line. Delete removes a place from the line just
+// as it empties the safe, whether rec is first or not. Refresh and Swap are only for
+// the first in line, and return [ErrStale] for any other.
 //
-// A Create finds a safe vacant if nobody is in line. A hand-over with others in
-// line would jump it: Swap returns [ErrStale] then, if next has another
+// For Create, a safe is vacant if its line is empty. A hand-over would jump the line if
+// others wait in it: then Swap returns [ErrStale], if next has another
 // signature.
 type Queue interface {
 	Store
 
 	// Lines reports whether the store keeps lines, which its settings may decide. It
-	// asks no server, and always says the same.
+	// sends no requests, and always returns the same.
 	Lines() bool
 
 	// Join puts rec at the end of the line, and returns it as it stands there.
-	// Of rec it uses the Signature, Value, Note and TTL, as Create does; the token is
-	// the one that it is going to lead with. Whether it is first already, Stay
-	// and Watch tell.
+	// Of rec it uses the Signature, Value, Note and TTL, as Create does. The token is
+	// the one that it is going to lead with. Stay and Watch show whether it is already
+	// first.
 	//
-	// If the signature is in line already (the answer to an earlier Join was
-	// lost), Join returns that place as it stands. It does not start its TTL
-	// anew.
+	// If the signature is already in line (the answer to an earlier Join was
+	// lost), Join returns that place as it stands. It does not restart its TTL.
 	//
 	// It returns [ErrInvalid] as Create does, and an error that matches
-	// [errors.ErrUnsupported] if the store keeps no lines; then nothing
+	// [errors.ErrUnsupported] if the store keeps no lines. Then nothing
 	// happened.
 	Join(ctx context.Context, name string, rec Record) (Record, error)
 
-	// Stay starts the TTL of a place anew, counted from the start of this call,
-	// and returns it as it stands. Leads reports whether it is first in line, so
-	// that the safe holds it, which makes the call as good as a Refresh.
+	// Stay restarts the TTL of a place, counted from the start of this call,
+	// and returns the place as it stands. Leads reports whether it is first in line.
+	// Then the safe holds it, and the call is as good as a Refresh.
 	//
 	// It returns [ErrStale] if rec's signature and token are not in line. A store
 	// that keeps no lines may carry it out as a Refresh, or return what Join does.

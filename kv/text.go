@@ -13,7 +13,7 @@ import (
 const textVersion = 1
 
 // text is the form in which adapters write a record where the store holds one
-// string a key: a JSON object that an operator can read.
+// string per key: a JSON object that an operator can read.
 type text struct {
 	Election  int    `json:"election"`
 	Signature string `json:"signature"`
@@ -41,14 +41,14 @@ func milliseconds(ttl time.Duration) int64 {
 // Encode returns the text form of a record: its signature, value, note and TTL (in
 // milliseconds, rounded up), and its token and revision if they are not zero. A
 // store that derives token or revision from its own counters leaves them zero.
-// Lease, Foreign and Permanent are the store's to know. The result is the same
-// for the same record.
+// Lease, Foreign and Permanent are not in it: the store knows them. The result is the
+// same for the same record.
 func Encode(rec Record) string { return encode(rec, false) }
 
 // EncodeObserved is [Encode] for a record whose expiry is judged by its observers,
-// not by the store. Each of the two kinds is foreign to the readers of the other:
-// who judges by a clock that the record's owner does not serve would take a live
-// record for dead.
+// not by the store. Each of the two kinds is foreign to readers of the other,
+// because a reader that judges expiry in the wrong way would take a live record for
+// dead.
 func EncodeObserved(rec Record) string { return encode(rec, true) }
 
 func encode(rec Record, observed bool) string {

@@ -25,20 +25,20 @@ type Held struct {
 // not end with that.
 func (h *Held) Context() context.Context { return h.term.Context() }
 
-// Err returns nil while the lock is held for certain at this very moment, else
-// why it is not: ErrLost or ErrUnlocked. It reads the clock, so that work that
-// was asleep finds out at once. Between its answer and what the caller does next
-// any time may pass: that is what the token is for.
+// Err returns nil while the lock is certainly held, and otherwise the reason why it is
+// not: ErrLost or ErrUnlocked. It reads the clock, so work that
+// was asleep finds out at once. Any time may pass between its answer and the caller's
+// next step; the token protects against that.
 func (h *Held) Err() error { return h.term.Err() }
 
 // Token returns the fencing token: larger than that of every earlier holder of
 // the lock. A resource that remembers the largest that it has seen, and refuses
-// smaller ones, is safe from holders who slept (package fence).
+// smaller ones, is safe from holders that were asleep (package fence).
 func (h *Held) Token() uint64 { return h.term.Token() }
 
-// Remaining returns how long the lock is held for certain if it is not refreshed
-// before, zero if it is not held any more. Time that the system spends suspended
-// is not in it; use [Held.Err] to decide.
+// Remaining returns how long the lock is certainly held without another refresh, or
+// zero if it is no longer held. It does not count time that the system
+// spends suspended; use [Held.Err] to decide.
 func (h *Held) Remaining() time.Duration {
 	if h.Err() != nil {
 		return 0
@@ -49,22 +49,21 @@ func (h *Held) Remaining() time.Duration {
 // Record returns what the store holds for the lock, as last seen.
 func (h *Held) Record() kv.Record { return h.term.Record() }
 
-// NamedRecord returns the lock's name, and Record: for the stores' guards, which let a
+// NamedRecord returns the lock's name and Record, for the stores' guards. A guard lets a
 // write through only while the lock is held.
 func (h *Held) NamedRecord() (name string, rec kv.Record) { return h.term.NamedRecord() }
 
 // Unlock frees the lock, so that others can have it at once, or when Options.Hold is
-// over. Call it when the
-// work has stopped, also if the lock was lost: then it returns an error that
-// matches ErrLost, and removes only what is still ours. Unlocking again is
+// over. Call it when the work has stopped, even if the lock was lost: then it returns an
+// error that matches ErrLost, and removes only what is still ours. Unlocking again is
 // ErrMisuse.
 //
-// After an error that matches ErrUnavailable the lock is given up all the same;
-// others have it when the record fades, or at once if Unlock is called again and
+// After an error that matches ErrUnavailable the lock is given up all the same. Others
+// can have it when the record expires, or at once if Unlock is called again and
 // the store answers.
 //
-// As locks are often unlocked because a context has ended, ctx's end does not
-// stop Unlock, nor does that of the held lock's own context. It takes a third of
+// Locks are often unlocked because a context has ended. So the end of ctx does not
+// stop Unlock, nor does the end of the held lock's own context. It takes a third of
 // the TTL at most, and less if ctx has a deadline that is still to come.
 func (h *Held) Unlock(ctx context.Context) error {
 	if h == nil || h.term == nil {
@@ -122,7 +121,7 @@ type workContext struct {
 // Err implements [context.Context].
 func (c workContext) Err() error {
 	if c.lock.Err() != nil {
-		c.end(context.Cause(c.lock)) // whoever ended the lock may not have come to that yet
+		c.end(context.Cause(c.lock)) // what ended the lock may not have ended this context yet
 	}
 	return c.Context.Err()
 }

@@ -13,22 +13,22 @@ import (
 )
 
 var (
-	// ErrHeld means that somebody else has the lock: another process, another
-	// goroutine that uses the same Mutex, or a program that is not of this
-	// library. Or nobody has it, and its last holder's Options.Hold is not over. The
-	// error's text says who, as far as the store tells.
+	// ErrHeld means that another has the lock: another process, another
+	// goroutine that uses the same Mutex, or a program that does not use this
+	// library. Or nobody has it, but its last holder's Options.Hold is not over. The
+	// error's text says who has it, as far as the store knows.
 	ErrHeld = election.ErrHeld
 
 	// ErrLost means that the lock was lost while it was held: it could not be
-	// refreshed in time, or somebody removed it. It is the cause of the held
-	// lock's context then.
+	// refreshed in time, or its record was removed or overwritten. It is the cause of
+	// the held lock's context then.
 	ErrLost = election.ErrLost
 
 	// ErrUnlocked is the cause of a held lock's context after Unlock.
 	ErrUnlocked = election.ErrResigned
 
 	// ErrUnavailable means that the store did not answer, or not clearly, or too
-	// late. What it said is wrapped.
+	// late. It wraps the store's error.
 	ErrUnavailable = errors.New("lock: the store is not available")
 
 	// ErrMisuse means a mistake in the program: a lock that is unlocked twice, or
@@ -63,7 +63,7 @@ type Mutex struct {
 	turn      chan struct{} // has a value while a goroutine of this process locks, or holds
 }
 
-// New returns the lock called name. It asks nothing of the store. Options may be
+// New returns the lock called name. It sends no requests. Options may be
 // nil. The error says which argument is wrong, and what would be right.
 func New(store kv.Store, name string, opts *Options) (*Mutex, error) {
 	var o Options
@@ -80,15 +80,15 @@ func New(store kv.Store, name string, opts *Options) (*Mutex, error) {
 	return &Mutex{name: name, candidate: c, turn: make(chan struct{}, 1)}, nil
 }
 
-// Lock waits until the lock is free, and returns it held. ctx bounds the waiting
-// alone, never the holding; its values are in the held lock's context. Goroutines
-// that use one Mutex take turns; one that locks again what it holds waits for
+// Lock waits until the lock is free, and returns it held. ctx bounds only the waiting,
+// never the holding; its values are in the held lock's context. Goroutines
+// that use one Mutex take turns. A goroutine that locks again what it holds waits for
 // itself, as with a sync.Mutex.
 //
 // While the store is in trouble Lock goes on trying. When ctx ends it returns an
-// error that matches ctx's, and ErrHeld if somebody else had the lock when the
-// store last told, or else ErrUnavailable; trouble with the store is wrapped. If
-// the store does not answer, Lock may return up to a third of the TTL late, as it
+// error that matches ctx's error. The error also matches ErrHeld if another had the lock
+// by the store's last answer, and ErrUnavailable otherwise; it wraps the store's error. If
+// the store does not answer, Lock may return up to a third of the TTL late, because it
 // removes what it may have written.
 func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 	if err := m.check(ctx); err != nil {
@@ -102,10 +102,10 @@ func (m *Mutex) Lock(ctx context.Context) (*Held, error) {
 	}
 }
 
-// TryLock makes one attempt, and waits for nobody. If somebody else has the lock,
+// TryLock makes one attempt, and does not wait for the lock. If another process has it,
 // or another goroutine that uses this Mutex has it or waits for it, the error
-// matches ErrHeld. If the store gives no clear answer it matches ErrUnavailable,
-// and what may have been written is removed. Each request may take a third of the
+// matches ErrHeld. If the store gives no clear answer, the error matches ErrUnavailable,
+// and TryLock removes what it may have written. Each request may take a third of the
 // TTL.
 func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 	if err := m.check(ctx); err != nil {
@@ -120,8 +120,8 @@ func (m *Mutex) TryLock(ctx context.Context) (*Held, error) {
 }
 
 // Do locks, calls work, and unlocks when work has returned. The context that work
-// is given ends when the lock is lost and when ctx ends; until work has returned
-// the lock is kept as well as it can be. work is not called if Lock fails.
+// gets ends when the lock is lost and when ctx ends. Until work has returned,
+// the lock is refreshed if possible. work is not called if Lock fails.
 //
 // It returns the errors of work and of [Held.Unlock]: ErrLost if the lock was
 // lost before work returned.
@@ -139,7 +139,7 @@ func (m *Mutex) Do(ctx context.Context, work func(ctx context.Context, held *Hel
 	return work(ctx, held)
 }
 
-// check says why there is nothing to ask the store.
+// check returns an error if there is no point in asking the store.
 func (m *Mutex) check(ctx context.Context) error {
 	switch {
 	case m.candidate == nil:
@@ -185,7 +185,7 @@ func (m *Mutex) hold(term *election.Term, err error) (*Held, error) {
 	return &Held{name: m.name, term: term, pass: sync.OnceFunc(func() { <-m.turn })}, nil
 }
 
-// failed says what came in the way of the lock.
+// failed says why the lock could not be had.
 func (m *Mutex) failed(reasons ...error) error {
 	return failed(m.name, reasons...)
 }

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	refreshesEach = "RefreshAll does for each of the records what Refresh does, and tells what Refresh would return for it."
-	ownVerdict    = "Each has a verdict of its own: neither the success nor the failure of one says anything of another."
-	toldOnce      = "RefreshAll calls tell once for each, with its index, as soon as its verdict is known, and returns after the last of these calls."
-	batchEnds     = "When ctx ends, RefreshAll tells of each record that has no verdict yet an error that reports the context's error or cause, and returns promptly."
-	mayShare      = "Share lets the store back the record by a lease that backs others of this process too. Then what RefreshAll tells has another Lease and Revision than before. All else stays as it was, and the TTL is no shorter. A caller that has the earlier record can still refresh and delete it."
-	leftBehind    = "If its owner refreshes it no more and does not delete it, while others of the process are refreshed, it may live for up to three times Lifetime.Max."
-	fewRequests   = "A Batch refreshes many records at once: with fewer requests than one by one where it can, and with no more in any case."
+	refreshesEach = "RefreshAll does for each of the records what Refresh does, and reports what Refresh would return for it."
+	ownVerdict    = "Each record has a result of its own: neither the success nor the failure of one says anything about another."
+	toldOnce      = "RefreshAll calls tell once for each record, with its index, as soon as its result is known, and returns after the last of these calls."
+	batchEnds     = "When ctx ends, RefreshAll reports for each record without a result an error that reports the context's error or cause, and returns promptly."
+	mayShare      = "Share lets the store back the record by a lease that also backs other records of this process. Then the record that RefreshAll reports has another Lease and Revision than before. All else stays as it was, and the TTL is no shorter. A caller that has the earlier record can still refresh and delete it."
+	leftBehind    = "If its owner neither refreshes nor deletes it, while other records of the process are refreshed, it may live for up to three times Lifetime.Max."
+	fewRequests   = "A Batch refreshes many records at once. Where it can, it sends fewer requests than one per record. It never sends more."
 )
 
 // The cases of a kv.Batch. A store that is none skips them.

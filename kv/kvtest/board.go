@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	followsAWatch = "Follow shows tell what a loop over Store.Watch of the safe called name would see, in the same order, until stop is called or an error other than ErrVacant has ended it."
-	oneCall       = "Tell is called from other goroutines, one call at a time for each Follow. While a call lasts, later states are merged into the newest."
-	stopIsTheEnd  = "Stop returns when tell is not being called and never will be again, and what was started for this Follow alone has ended. It may be called more than once."
+	followsAWatch = "Follow calls tell with what a loop over Store.Watch of the safe called name would see, in the same order, until stop is called or an error other than ErrVacant has ended it."
+	oneCall       = "Follow calls tell from other goroutines, one call at a time for each Follow. While a call lasts, later states are merged into the newest."
+	stopIsTheEnd  = "When stop returns, tell is not running and will not be called again, and everything that was started for this Follow alone has ended. Stop may be called more than once."
 	followIsFree  = "While nothing changes, a follow of a safe that others follow too costs no goroutine of its own."
 )
 
@@ -23,7 +23,7 @@ var boardCases = []Case{
 	{Name: "a follow tells each later state", Clause: followsAWatch + " " + yieldsEach, check: followed(aWatchYieldsEachLaterState)},
 	{Name: "a follow tells a removal by an operator", Clause: followsAWatch + " " + yieldsEach, check: followed(aWatchYieldsARemoval), needs: remove},
 	{Name: "a follow alone sees a record fade, in time and not early", Clause: followsAWatch + " " + noHelp + " " + neverEarly, check: followed(aWatchAloneSeesARecordFade)},
-	{Name: "a refresh is no change to a follow", Clause: followsAWatch + " A refresh is no change.", check: followed(aRefreshIsNoChangeToAWatch)},
+	{Name: "a refresh is no change to a follow", Clause: followsAWatch + " A refresh is not a change.", check: followed(aRefreshIsNoChangeToAWatch)},
 	{Name: "a follow that begins during a change does not miss it", Clause: followsAWatch + " " + yieldsEach, check: followed(aWatchThatBeginsDuringAChangeDoesNotMissIt)},
 	{Name: "a follow never goes back", Clause: followsAWatch, check: followed(aWatchNeverGoesBack)},
 	{Name: "a follow tells why a name is invalid, and nothing else", Clause: followsAWatch + " " + invalid, check: followed(aFollowTellsWhyANameIsInvalid)},

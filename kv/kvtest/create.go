@@ -11,7 +11,7 @@ import (
 var createCases = []Case{
 	{
 		Name:   "a vacant safe takes a record",
-		Clause: "Create puts a record into a vacant safe. It returns the record as it stands.",
+		Clause: "Create puts a record into a vacant safe. It returns the record as it stands in the safe.",
 		check:  aVacantSafeTakesARecord,
 	},
 	{
@@ -21,17 +21,17 @@ var createCases = []Case{
 	},
 	{
 		Name:   "a held safe does not take its own record again",
-		Clause: "Create returns ErrHeld if a live record is there (the caller's own too).",
+		Clause: "Create returns ErrHeld if a live record is there (even the caller's own).",
 		check:  aHeldSafeDoesNotTakeItsOwnRecordAgain,
 	},
 	{
 		Name:   "create uses signature, value, note and TTL alone",
-		Clause: "Of rec, Create uses the Signature, Value, Note and TTL, Lasting and Shared.",
+		Clause: "Of rec, Create uses the Signature, Value, Note, TTL, Lasting and Shared.",
 		check:  createUsesSignatureValueNoteAndTTLAlone,
 	},
 	{
 		Name:   "a record leaves other safes alone",
-		Clause: "A Store holds safes, one a name. A name is kept apart from every other name.",
+		Clause: "A Store holds safes, one per name. A name is kept apart from every other name.",
 		check:  aRecordLeavesOtherSafesAlone,
 	},
 }

@@ -10,9 +10,9 @@ import (
 
 const (
 	foreignKept     = "A foreign record is reported, and is never changed, refreshed or deleted."
-	foreignReported = "Foreign is set if this library did not write the record, or wrote it in a version from the future. It is somebody's lock."
+	foreignReported = "Foreign is set if this library did not write the record, or wrote it in a later version. It is another program's lock."
 	foreignHeld     = "ErrHeld: the safe holds a live record, perhaps a foreign one."
-	foreignGiven    = "ErrInvalid: a foreign record where an own one is needed. Nothing happened."
+	foreignGiven    = "ErrInvalid: the record is foreign where the caller's own is needed. Nothing happened."
 )
 
 var foreignCases = []Case{

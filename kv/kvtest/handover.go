@@ -18,12 +18,12 @@ var handoverCases = []Case{
 	{Name: "a hand-over grants the heir a full life", Clause: handsOver + " " + heirsLease, check: aHandOverGrantsTheHeirAFullLife},
 	{
 		Name:   "an heir that gives up its own safe keeps the one handed over",
-		Clause: "Delete frees what backed the record, or leaves it to fade, unless other records share it.",
+		Clause: "Delete frees what backed the record, or lets it expire, unless other records share it.",
 		check:  anHeirThatGivesUpItsOwnSafeKeepsTheOneHandedOver,
 	},
 	{
 		Name:   "an heir that gives up the safe handed over keeps its own",
-		Clause: "Delete frees what backed the record, or leaves it to fade, unless other records share it.",
+		Clause: "Delete frees what backed the record, or lets it expire, unless other records share it.",
 		check:  anHeirThatGivesUpTheSafeHandedOverKeepsItsOwn,
 	},
 	{
@@ -38,12 +38,12 @@ var handoverCases = []Case{
 	},
 	{
 		Name:   "a hand-over to an heir that gives up meanwhile holds or is refused",
-		Clause: handsOver + " Swap returns ErrStale if next.Lease is gone. Delete frees what backed the record, or leaves it to fade, unless other records share it.",
+		Clause: handsOver + " Swap returns ErrStale if next.Lease is gone. Delete frees what backed the record, or lets it expire, unless other records share it.",
 		check:  aHandOverToAnHeirThatGivesUpMeanwhileHoldsOrIsRefused,
 	},
 	{
 		Name:   "one lease may back many records",
-		Clause: "Lease: several records may share a lease. Delete frees what backed the record, or leaves it to fade, unless other records share it.",
+		Clause: "Lease: several records may share a lease. Delete frees what backed the record, or lets it expire, unless other records share it.",
 		check:  oneLeaseMayBackManyRecords,
 	},
 	{

@@ -13,7 +13,7 @@ const invalid = "ErrInvalid means that the store can never do what was asked. No
 var invalidCases = []Case{
 	{Name: "no operation takes an empty name", Clause: "Names are any non-empty strings. " + invalid, check: noOperationTakesAnEmptyName},
 	{Name: "no record goes without a signature", Clause: "Signature: empty in a foreign record. " + invalid, check: noRecordGoesWithoutASignature},
-	{Name: "a TTL is positive", Clause: "Create returns ErrInvalid if TTL is not to be had. Lifetime returns ErrInvalid if the store cannot honour ttl.", check: aTTLIsPositive},
+	{Name: "a TTL is positive", Clause: "Create returns ErrInvalid if this store does not take the TTL. Lifetime returns ErrInvalid if the store cannot honour ttl.", check: aTTLIsPositive},
 }
 
 func noOperationTakesAnEmptyName(t *trial) {

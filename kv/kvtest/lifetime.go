@@ -12,12 +12,12 @@ import (
 var lifetimeCases = []Case{
 	{
 		Name:   "a lifetime is at least the TTL and its longest at least its shortest",
-		Clause: "Lifetime says how long records live that are written with ttl, without asking the store. Min: at least that TTL. Max is the longest time.",
+		Clause: "Lifetime says how long records with this ttl live. It sends no requests. Min: at least that TTL. Max is the longest time.",
 		check:  aLifetimeIsConsistent,
 	},
 	{
 		Name:   "lifetime and create agree on which TTLs are to be had",
-		Clause: "Lifetime returns ErrInvalid if the store cannot honour ttl. Create returns ErrInvalid if TTL is not to be had in this store.",
+		Clause: "Lifetime returns ErrInvalid if the store cannot honour ttl. Create returns ErrInvalid if this store does not take the TTL.",
 		check:  lifetimeAndCreateAgree,
 	},
 }

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	inOneStep   = "HandOver puts heir's signature, value and lease, with note as its note, into the safe called name in the place of old. The record gets a new, larger token; it is returned as it stands. In either case the TTL of the record is heir's."
-	placeStays  = "What the safe called place holds stays as it is."
+	inOneStep   = "HandOver puts heir's signature, value and lease, with note as its note, into the safe called name in the place of old. The record gets a new, larger token; it is returned as it stands in the safe. In either case the TTL of the record is heir's."
+	placeStays  = "The safe called place stays as it is."
 	renewsNone  = "Unlike a Swap with another signature, HandOver renews nothing. If heir.Lease is set, the record lives for as long as the lease does, which is counted from the heir's own last write or refresh. If not, the record gets its full TTL from the start of the call."
 	bothHold    = "HandOver puts heir in the place of old, if that safe still holds old at old.Revision and the safe called place still holds heir (its signature and token, at heir.Revision). It returns ErrStale if either safe holds anything else, or nothing, or if the heir's lease is gone. ErrStale: had no effect."
 	oneStep     = "Both conditions and the write are one atomic step of the store."
-	unjumped    = "HandOver returns ErrStale if others stand in line before the safe called name."
+	unjumped    = "HandOver returns ErrStale if others wait in the line of the safe called name."
 	noHeir      = "HandOver returns ErrInvalid if either record is foreign or has no signature, if heir has old's signature, if heir.Lease is the lease that backs old, or for a name or a note that the store does not take. " + invalid
-	unsupported = "HandOver returns an error that matches errors.ErrUnsupported if the store cannot do this in one step for these two safes; then nothing happened."
-	sharing     = "Delete frees what backed the record, or leaves it to fade, unless other records share it."
+	unsupported = "HandOver returns an error that matches errors.ErrUnsupported if the store cannot do this in one step for these two safes. Then nothing happened."
+	sharing     = "Delete frees what backed the record, or lets it expire, unless other records share it."
 )
 
 // The cases of a kv.HandOver. A store that is none skips them, but for the first.

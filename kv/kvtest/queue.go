@@ -12,16 +12,16 @@ import (
 
 const (
 	inOrder     = "A line is a sequence of records. The first is what the safe holds. When it goes, the next one is in the safe at that instant. Tokens grow along the line."
-	firstAlone  = "Get and Watch tell of the first alone. Refresh and Swap are for the first in line alone, and return ErrStale for any other."
-	placesFade  = "A place is a record like any other, with a TTL of its own: an owner that does not say that it stays leaves the line."
-	stays       = "Stay starts the TTL of a place anew. Leads reports whether it is first in line. It returns ErrStale if rec's signature and token are not in line."
-	leaves      = "Delete takes a place from the line just as it empties the safe, whether rec is first or not."
-	joinTwice   = "If the signature is in line already, Join returns that place as it stands."
+	firstAlone  = "Get and Watch show only the first. Refresh and Swap are only for the first in line, and return ErrStale for any other."
+	placesFade  = "A place is a record like any other, with a TTL of its own: if its owner does not call Stay in time, it leaves the line."
+	stays       = "Stay restarts the TTL of a place. Leads reports whether it is first in line. Stay returns ErrStale if rec's signature and token are not in line."
+	leaves      = "Delete removes a place from the line just as it empties the safe, whether rec is first or not."
+	joinTwice   = "If the signature is already in line, Join returns that place as it stands."
 	joinNote    = "Of rec, Join uses the Signature, Value, Note and TTL, as Create does. Join and Stay return the place as it stands."
-	joinInvalid = "Join returns ErrInvalid as Create does; then nothing happened."
-	noJump      = "A hand-over with others in line would jump it: Swap returns ErrStale then."
-	createLine  = "A Create finds a safe vacant if nobody is in line."
-	noLines     = "Lines reports whether the store keeps lines. Join returns an error that matches errors.ErrUnsupported if the store keeps no lines; then nothing happened."
+	joinInvalid = "Join returns ErrInvalid as Create does. Then nothing happened."
+	noJump      = "A hand-over would jump the line if others wait in it: then Swap returns ErrStale."
+	createLine  = "For Create, a safe is vacant if its line is empty."
+	noLines     = "Lines reports whether the store keeps lines. Join returns an error that matches errors.ErrUnsupported if the store keeps no lines. Then nothing happened."
 )
 
 var queueCases = []Case{

@@ -11,29 +11,29 @@ import (
 )
 
 const (
-	refreshProves = "Success proves that the safe held rec's signature and token during the call: renewing a lease or session is no such proof, the key itself is looked at."
+	refreshProves = "Success proves that the safe held rec's signature and token during the call: renewing a lease or session is no such proof, so Refresh reads the key itself."
 	neverBack     = "Refresh returns ErrStale if the safe does not hold rec. It never brings a record back."
 )
 
 var refreshCases = []Case{
 	{
 		Name:   "a refresh changes nothing that a reader sees",
-		Clause: "Refresh changes neither value nor token nor revision: no caller sees it, whoever judges expiry.",
+		Clause: "Refresh changes neither value nor token nor revision: no caller sees it, whether the store or the candidates judge expiry.",
 		check:  aRefreshChangesNothingThatAReaderSees,
 	},
 	{
 		Name:   "a refresh starts the TTL anew",
-		Clause: "Refresh starts the TTL of the caller's record anew. The TTL in the returned record is what this refresh granted, counted from the start of this call.",
+		Clause: "Refresh restarts the TTL of the caller's record. The TTL in the returned record is what this refresh granted, counted from the start of this call.",
 		check:  aRefreshStartsTheTTLAnew,
 	},
 	{
 		Name:   "refreshes hold a safe for as long as they go on, whatever is published",
-		Clause: "A record fades once its time to live has passed since its owner last refreshed it. Value: any bytes.",
+		Clause: "A record expires once its time to live has passed since its owner last refreshed it. Value: any bytes.",
 		check:  refreshesHoldASafe,
 	},
 	{
 		Name:   "another client that watches does not judge a record expired that is refreshed",
-		Clause: neverEarly + " A refresh starts the TTL anew, for whoever looks.",
+		Clause: neverEarly + " A refresh restarts the TTL, for every client that reads or watches the safe.",
 		check:  aWatchOfAnotherClientKnowsOfRefreshes,
 	},
 	{Name: "a refresh after an operator's removal is refused and brings nothing back", Clause: refreshProves + " " + neverBack, check: aRefreshAfterARemovalIsRefused, needs: remove},

@@ -16,7 +16,7 @@ var takeoverCases = []Case{
 	{Name: "a takeover grants a full life", Clause: handsOver, check: aTakeoverGrantsAFullLife},
 	{
 		Name:   "a former owner's refreshes do not keep its successor alive",
-		Clause: "Refresh starts the TTL of the caller's record anew. It returns ErrStale if the safe does not hold rec. ErrStale: had no effect.",
+		Clause: "Refresh restarts the TTL of the caller's record. It returns ErrStale if the safe does not hold rec. ErrStale: had no effect.",
 		check:  aFormerOwnersRefreshesDoNotKeepItsSuccessorAlive,
 	},
 }

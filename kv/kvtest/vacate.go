@@ -12,10 +12,10 @@ import (
 
 const (
 	vacates       = "Vacate empties the safe called name as Delete does, if the safe called place is vacant."
-	heldByAnHeir  = "If the safe called place holds a live record, whoever's, Vacate returns that record and ErrHeld, and nothing happened."
+	heldByAnHeir  = "If the safe called place holds any live record, Vacate returns that record and ErrHeld, and nothing happened."
 	vacateStale   = "Vacate returns ErrStale if the safe called name does not hold rec."
 	vacateOneStep = "Both conditions and the write of Vacate are one atomic step of the store."
-	noVacate      = "Vacate returns an error that matches errors.ErrUnsupported if the store cannot do this in one step for these two safes; then nothing happened."
+	noVacate      = "Vacate returns an error that matches errors.ErrUnsupported if the store cannot do this in one step for these two safes. Then nothing happened."
 )
 
 // The cases of a kv.Vacate. A store that is none skips them, but for the first.

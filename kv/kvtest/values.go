@@ -13,7 +13,7 @@ import (
 const (
 	anyValue = "Value is what the owner publishes: any bytes."
 	anyNote  = "Note is what candidates tell each other beside the value: valid UTF-8, opaque to the store."
-	tooLarge = "Create returns ErrInvalid if name, value or TTL are not to be had in this store. " + invalid
+	tooLarge = "Create returns ErrInvalid if this store does not take the name, value or TTL. " + invalid
 )
 
 var valueCases = []Case{

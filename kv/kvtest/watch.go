@@ -16,7 +16,7 @@ var watchCases = []Case{
 	{Name: "a watch yields a hand-over", Clause: yieldsEach, check: aWatchYieldsAHandOver},
 	{Name: "a watch yields a removal by an operator", Clause: yieldsEach, check: watched(aWatchYieldsARemoval), needs: remove},
 	{Name: "a watch sees the successor of an expired record", Clause: yieldsEach, check: aWatchSeesTheSuccessorOfAnExpiredRecord},
-	{Name: "a refresh is no change to a watch", Clause: "A refresh is no change.", check: watched(aRefreshIsNoChangeToAWatch)},
+	{Name: "a refresh is no change to a watch", Clause: "A refresh is not a change.", check: watched(aRefreshIsNoChangeToAWatch)},
 	{Name: "a slow reader sees the last state", Clause: yieldsEach, check: aSlowReaderSeesTheLastState},
 	{Name: "a slow reader is told the newest state, not each", Clause: yieldsEach, check: aSlowReaderIsToldTheNewestState},
 	{Name: "a watch that begins during a change does not miss it", Clause: yieldsEach, check: watched(aWatchThatBeginsDuringAChangeDoesNotMissIt)},

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	waitingIsFree = "Waiting is free: where the store can push, an unchanged safe costs no requests but a rare look as a backstop; where it cannot, few."
+	waitingIsFree = "Waiting is cheap: where the store can push, an unchanged safe costs no requests except a rare read as a backstop. Where it cannot, it costs few."
 	neverSpins    = "Watch never spins, whatever is in the safe."
 )
 

@@ -1,6 +1,6 @@
 // Package leaderelection offers elections in the style of
-// k8s.io/client-go/tools/leaderelection, for programs that are written for that
-// and move to a store of this library. It imports nothing of Kubernetes.
+// k8s.io/client-go/tools/leaderelection, for programs that are written for that package
+// and move to a store of this library. It imports nothing from Kubernetes.
 //
 //	leaderelection.RunOrDie(ctx, leaderelection.LeaderElectionConfig{
 //		Store:         store, // in place of Lock
@@ -15,28 +15,27 @@
 //		},
 //	})
 //
-// [LeaderElectionConfig] says what becomes of each field. Two are missing, so
-// that the compiler asks for a decision: Lock is Store, Name and Identity here,
-// and WatchDog is [LeaderElector.IsLeader], asked by a health check of one's own.
+// [LeaderElectionConfig] says what each field means here. Two are missing, so
+// that the compiler asks for a decision: Store, Name and Identity replace Lock,
+// and for WatchDog, call [LeaderElector.IsLeader] in a health check of your own.
 //
 // # What is stricter here
 //
 //   - OnStoppedLeading is called once for each OnStartedLeading, after that has
 //     returned and its context has ended, and never without one. client-go calls it
-//     while the work still runs, and also when nobody ever led.
-//   - The lease is given up when OnStoppedLeading has returned, and kept until
-//     then. So others lead after the work has stopped, at a shutdown too.
+//     while the work still runs, and also if the candidate never led.
+//   - The lease is kept until OnStoppedLeading has returned, and then given up.
+//     So others lead after the work has stopped, at a shutdown too.
 //   - OnStartedLeading's context ends before the store can let another lead, by a
-//     timer that no call to the store holds up. LeaseDuration is what the store
-//     keeps; clocks of different hosts are never compared.
+//     timer that no call to the store can delay. The store keeps LeaseDuration;
+//     clocks of different hosts are never compared.
 //   - Run starts no goroutine that outlives it.
 //
 // # What to change for that
 //
-// Work that does not heed its context keeps OnStartedLeading, and with it
-// OnStoppedLeading and Run, from ever coming to an end after a loss. A program
-// that relies on an os.Exit in OnStoppedLeading to end such work puts it where
-// the loss is told, at the start of OnStartedLeading:
+// If the work ignores its context, OnStartedLeading never returns after a loss, and so
+// neither do OnStoppedLeading and Run. A program that relies on an os.Exit in
+// OnStoppedLeading to end such work must move it to the start of OnStartedLeading:
 //
 //	context.AfterFunc(ctx, func() {
 //		if errors.Is(context.Cause(ctx), election.ErrLost) {
@@ -44,10 +43,10 @@
 //		}
 //	})
 //
-// An os.Exit in OnStoppedLeading leaves the lease to fade; return from it
-// instead, and exit when Run has returned.
+// After an os.Exit in OnStoppedLeading, others wait until the lease expires. Return from
+// it instead, and exit when Run has returned.
 //
-// Programs that are free to choose use election.Candidate.Run.
+// New programs should use election.Candidate.Run.
 package leaderelection
 
 import (
@@ -69,7 +68,7 @@ type LeaderElectionConfig struct { //nolint:revive // client-go's name
 	Store kv.Store
 	Name  string
 
-	// Identity is what client-go asks Lock for: it names the candidate to others.
+	// Identity names the candidate to others. In client-go it is part of Lock.
 	// Default: host name and process id.
 	Identity string
 
@@ -77,20 +76,22 @@ type LeaderElectionConfig struct { //nolint:revive // client-go's name
 	// Default: 15 s.
 	LeaseDuration time.Duration
 
-	// RenewDeadline is how long after its last good renewal, counted from when
+	// RenewDeadline is how long after its last successful renewal, counted from when
 	// that was sent, a leader stops leading. LeaseDuration − RenewDeadline is the
-	// election's margin, which pays for clocks that differ and for the work's time
-	// to stop; New refuses one that is too small. Renewals are sent every third of
-	// it. Default: as election.Options.Margin has it.
+	// election's margin, which allows for clocks that differ and for the time that the
+	// work takes to stop; New refuses a margin that is too small. Renewals are sent three
+	// times per RenewDeadline. Default: LeaseDuration less the default of
+	// election.Options.Margin.
 	RenewDeadline time.Duration
 
-	// RetryPeriod is how long to wait before watching anew for OnNewLeader, when
-	// the store was in trouble. Nothing else waits for it: candidates are told by
-	// the store when the lease is free. Default: 2 s.
+	// RetryPeriod is how long to wait before watching again for OnNewLeader, when
+	// the store was in trouble. Nothing else waits for it: the store tells candidates
+	// when the lease is free. Default: 2 s.
 	RetryPeriod time.Duration
 
-	// ReleaseOnCancel may be set or not. The lease is always released, and never
-	// before the work has stopped, which is what it was a choice between.
+	// ReleaseOnCancel has no effect. In client-go it is a choice between keeping the lease
+	// and releasing it while the work runs. Here the lease is always released, and never
+	// before the work has stopped.
 	ReleaseOnCancel bool
 
 	// Callbacks start and stop the work.
@@ -111,10 +112,10 @@ type LeaderCallbacks struct {
 	// context has ended. It returns when the work has stopped. Must not be nil.
 	OnStoppedLeading func()
 
-	// OnNewLeader, if not nil, is called when another identity leads than the one
-	// that did before, this candidate's own included: in turn, on a goroutine
-	// that Run waits for. Of a holder that is not of this library it gets the
-	// value.
+	// OnNewLeader, if not nil, is called when an identity leads that did not lead
+	// before, this candidate's own included. The calls come one after the other, on a
+	// goroutine that Run waits for. For a holder that does not use this library it gets
+	// the holder's value.
 	OnNewLeader func(identity string)
 }
 
@@ -174,9 +175,9 @@ func RunOrDie(ctx context.Context, lec LeaderElectionConfig) {
 // or the lead is lost, and the work has stopped. To campaign again, call it
 // again, but not twice at once.
 //
-// What it returns may be ignored, as there is nothing to ignore in client-go:
-// the cause of ctx, election.ErrLost with the reason, or kv.ErrInvalid if the
-// store can never do what is asked.
+// It returns the cause of ctx, election.ErrLost with the reason, or kv.ErrInvalid if the
+// store can never do what is asked. You may ignore that: in client-go, Run returns
+// nothing.
 func (le *LeaderElector) Run(ctx context.Context) error {
 	var observing sync.WaitGroup
 	defer observing.Wait()
