@@ -163,7 +163,7 @@ func (c *campaign) handOver(ctx context.Context, r machine.Request) (kv.Record, 
 	heir, err := c.store.Get(ctx, c.nameOf(machine.Place))
 	switch {
 	case errors.Is(err, kv.ErrVacant), err == nil && heir != r.Heir:
-		return kv.Record{}, fmt.Errorf("the heir's safe does not hold %q any more: %w", machine.IDOf(r.Heir.Signature), kv.ErrStale)
+		return kv.Record{}, fmt.Errorf("the heir's safe no longer holds %q: %w", machine.IDOf(r.Heir.Signature), kv.ErrStale)
 	case err != nil:
 		return kv.Record{}, fmt.Errorf("cannot see the heir: %w", err)
 	}

@@ -149,7 +149,7 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	c.mu.Unlock()
 	<-c.until(&c.gone)
 	if c.fades {
-		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left to fade", "error", c.told.trouble)
+		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left in the store until it expires", "error", c.told.trouble)
 	}
 	if c.entry.once && errors.Is(err, kv.ErrHeld) {
 		err = fmt.Errorf("%w (%w)", c.whoHolds(ctx), err)
@@ -169,7 +169,7 @@ func (c *campaign) verdict(ctx context.Context) error {
 		return err
 	}
 	if held := c.heldBy(); held != nil {
-		err = fmt.Errorf("%w; when last told, %w", err, held)
+		err = fmt.Errorf("%w; by the last news from the store, %w", err, held)
 	}
 	return c.told.with(err)
 }
@@ -364,7 +364,7 @@ func (c *campaign) ended(f *machine.Effect) {
 		return // given up, to lead or to leave
 	}
 	log := c.logOf(machine.Place)
-	log.Debug("heir no more", "token", f.Record.Token, "cause", f.Cause)
+	log.Debug("no longer heir", "token", f.Record.Token, "cause", f.Cause)
 	if f.Cause == machine.Unhealthy || f.Cause == machine.Sightless {
 		log.Warn("cannot be heir", "cause", f.Cause, "error", c.told.trouble)
 	}

@@ -104,7 +104,7 @@ type Options struct {
 	// Stability is how long an heir that comes before the leader in the order must have
 	// been heir, without a break, before the leader gives way to it. For a candidate whose
 	// terms keep ending before they have lasted that long, the wait doubles each
-	// time, up to 64 times. Default: three TTL.
+	// time, up to 64 times. Default: three TTLs.
 	Stability time.Duration
 
 	// MaxTerm is how long a leader leads if there is an heir to hand over to. It is not
@@ -257,7 +257,7 @@ func (o Options) checkSuccession() error {
 	case o.Rank < 0:
 		return fmt.Errorf("election: rank %d is below zero: use Watch or Current for a process that never leads", o.Rank)
 	case o.Stability < 0:
-		return fmt.Errorf("election: stability %v is negative: leave it out for three TTL", o.Stability)
+		return fmt.Errorf("election: stability %v is negative: leave it out for three TTLs", o.Stability)
 	case o.Stability > longestStability:
 		return fmt.Errorf("election: stability %v is too long: at most %v", o.Stability, longestStability.Truncate(time.Hour))
 	case o.MaxTerm < 0:
@@ -265,9 +265,9 @@ func (o Options) checkSuccession() error {
 	case o.MaxTerm > 0 && o.MaxTerm < o.TTL:
 		return fmt.Errorf("election: longest term %v is shorter than the TTL: use at least %v", o.MaxTerm, o.TTL)
 	case o.NoHeir && o.Succession != nil:
-		return errors.New("election: a Succession says who is next, NoHeir that nobody is: leave one of them out")
+		return errors.New("election: Succession and NoHeir contradict each other: leave one of them out")
 	case o.NoHeir && o.MaxTerm > 0:
-		return errors.New("election: a longest term needs an heir to hand over to: use it with a Succession (FirstCome, say), and without NoHeir")
+		return errors.New("election: a longest term needs an heir to hand over to: use it with a Succession (for example FirstCome), and without NoHeir")
 	case len(o.Heirs) > 0 && o.Succession == nil:
 		return errHeedless
 	}
@@ -275,7 +275,7 @@ func (o Options) checkSuccession() error {
 }
 
 // errHeedless means that nobody asks whom the leader wants after it.
-var errHeedless = errors.New("election: heirs need a Succession that heeds them: NextInLine")
+var errHeedless = errors.New("election: heirs need a Succession that uses them: NextInLine")
 
 // checkHeirs refuses lists of heirs that could not be published or meant.
 func checkHeirs(ids []string) error {

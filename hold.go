@@ -60,7 +60,7 @@ func holdOf(rec kv.Record) Hold {
 func (h Hold) err() error {
 	switch {
 	case h.Foreign:
-		return fmt.Errorf("%w: a lock that this library did not write stands where holds belong", ErrHeld)
+		return fmt.Errorf("%w: a lock that this library did not write is where holds belong", ErrHeld)
 	case h.Until.IsZero():
 		return fmt.Errorf("%w: %q has closed the election", ErrHeld, h.ID)
 	}
@@ -339,6 +339,6 @@ func (cl *closing) reopen(ctx context.Context) {
 	})
 	if err != nil {
 		cl.left = append(cl.left, cl.draft.Signature)
-		cl.log.WarnContext(ctx, "no work has begun, but a hold may be left to fade", "error", err)
+		cl.log.WarnContext(ctx, "no work has begun, but a hold may be left in the store until it expires", "error", err)
 	}
 }

@@ -81,7 +81,7 @@ func (s *nomination) put(ctx context.Context, seen sighting) error {
 		_, err = s.store.Create(attempt, s.name, s.call)
 	case err == nil && seen.rec.Signature == s.call.Signature:
 	case err == nil && (seen.rec.Foreign || seen.rec.Permanent):
-		err = errors.New("the heir's safe holds what no heir has put there")
+		err = errors.New("the heir's safe holds a record that no heir has written")
 	case err == nil:
 		_, err = s.store.Swap(attempt, s.name, seen.rec, s.call)
 	}
@@ -127,7 +127,7 @@ func (s *nomination) recall(ctx context.Context, late bool) (answered bool) {
 		return err
 	})
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot tell whether a call for an heir is left to fade", "error", err)
+		s.log.WarnContext(ctx, "cannot tell whether a call for an heir is left in the store until it expires", "error", err)
 	}
 	return answered
 }
@@ -138,5 +138,5 @@ func (s *nomination) unanswered() error {
 		return fmt.Errorf("%w: %w", ErrNoHeir, s.trouble)
 	}
 	after := time.Since(s.began).Round(time.Millisecond)
-	return fmt.Errorf("%w: %q did not answer for %v (does it stand?)", ErrNoHeir, s.id, after)
+	return fmt.Errorf("%w: %q did not answer for %v (is it a candidate?)", ErrNoHeir, s.id, after)
 }

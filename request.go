@@ -94,7 +94,7 @@ func (t *Term) heed(ctx context.Context) {
 			switch {
 			case s.err != nil && !errors.Is(s.err, kv.ErrVacant):
 				if trouble.due(s.err) {
-					t.c.log.Warn("cannot hear requests", "error", s.err)
+					t.c.log.Warn("cannot watch for requests", "error", s.err)
 				}
 				continue
 			case s.rec.Signature == signature:
@@ -245,9 +245,9 @@ func (a *asker) send(ctx context.Context) error {
 	if errors.Is(err, kv.ErrHeld) {
 		there, err := store.Get(ctx, name)
 		if err == nil && there.Foreign {
-			return fmt.Errorf("a lock that this library did not write stands at %q, where requests are put", name)
+			return fmt.Errorf("a lock that this library did not write is at %q, where requests belong", name)
 		}
-		return fmt.Errorf("another request is under way: it is gone when it has been dealt with, within %v", max(there.TTL, unheard))
+		return fmt.Errorf("another request is under way: it will be dealt with within %v", max(there.TTL, unheard))
 	}
 	if err != nil && !errors.Is(err, kv.ErrInvalid) {
 		there, lookErr := store.Get(ctx, name)
@@ -255,7 +255,7 @@ func (a *asker) send(ctx context.Context) error {
 			a.rec = there
 			return nil
 		}
-		return fmt.Errorf("cannot tell whether it was made, and will be heeded: %w", err)
+		return fmt.Errorf("cannot tell whether the request was made, and may be carried out: %w", err)
 	}
 	a.rec = rec
 	return err
@@ -294,7 +294,7 @@ func (a *asker) wait(ctx context.Context) error {
 				}
 			}
 		case <-silence.C:
-			return fmt.Errorf("no answer within %v: it heeds no requests (Options.Requests), or does not run", unheard)
+			return fmt.Errorf("no answer within %v: it does not accept requests (Options.Requests), or is not running", unheard)
 		}
 	}
 }
@@ -311,9 +311,9 @@ func (a *asker) see(s sighting) (done bool, _ error) {
 	case a.asked.To == "", machine.IDOf(s.rec.Signature) == a.asked.To && !s.rec.Foreign:
 		return true, nil
 	case s.rec.Foreign:
-		return true, errors.New("it leads no longer, and a lock that this library did not write has the safe")
+		return true, errors.New("it no longer leads, and a lock that this library did not write has the safe")
 	}
-	return true, fmt.Errorf("it leads no longer, and it is %q that leads now", machine.IDOf(s.rec.Signature))
+	return true, fmt.Errorf("it no longer leads; %q leads now", machine.IDOf(s.rec.Signature))
 }
 
 // hear takes in an answer.

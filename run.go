@@ -106,7 +106,7 @@ func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Con
 func (c *Candidate) free(ctx context.Context, term *Term) {
 	term.end(ErrResigned, false)
 	if _, err := term.release(context.WithoutCancel(ctx), c.pace.Attempt); err != nil {
-		c.log.WarnContext(ctx, "cannot free the safe: the record is left to fade", "token", term.Token(), "error", err)
+		c.log.WarnContext(ctx, "cannot free the safe: it stays closed until the record expires", "token", term.Token(), "error", err)
 	}
 }
 

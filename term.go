@@ -255,7 +255,7 @@ func (t *Term) release(ctx context.Context, within time.Duration) (missing bool,
 }
 
 // errFades is why a term has left something in the store.
-var errFades = errors.New("what is left in the store fades")
+var errFades = errors.New("what is left in the store will expire by itself")
 
 // end ends the term for a reason, unless it has ended before, and returns why it
 // has ended. Called says that an heir was called, which a watch may not show yet.

@@ -78,7 +78,7 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 	case machine.Create, machine.Displace:
 		c.claimed(err)
 		if v == machine.Invalid && k == machine.Place {
-			c.fault(k, "cannot stand for heir", err)
+			c.fault(k, "cannot compete to be heir", err)
 			return
 		}
 		if v == machine.Held && l.Denied == 1 { // once is what happens to those who come second
@@ -96,7 +96,7 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 		}
 	case machine.Stay:
 		if v == machine.Stale {
-			c.fault(k, "the place in line is lost", err)
+			c.fault(k, "lost the place in line", err)
 		}
 	case machine.Vacate:
 		if v == machine.Unclear {

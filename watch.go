@@ -54,7 +54,7 @@ func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error)
 	n := machine.NoteOf(rec)
 	switch {
 	case rec.Foreign:
-		return Heir{}, fmt.Errorf("%w: a lock that this library did not write stands at %q, where the heir belongs", ErrHeld, heirSafe(name))
+		return Heir{}, fmt.Errorf("%w: a lock that this library did not write is at %q, where the heir belongs", ErrHeld, heirSafe(name))
 	case err != nil, n.Calls != "":
 		return Heir{}, ErrNoHeir
 	}
@@ -74,7 +74,7 @@ func CurrentHeirs(ctx context.Context, store kv.Store, name string) ([]string, e
 	case errors.Is(err, kv.ErrVacant):
 		return nil, ErrNoLeader
 	case err != nil:
-		return nil, fmt.Errorf("election: line of %q: %w", name, err)
+		return nil, fmt.Errorf("election: heirs of %q: %w", name, err)
 	case rec.Foreign:
 		return nil, nil
 	}

@@ -352,7 +352,7 @@ func TestWhatNoHeirHasPutIntoItsSafeIsNeitherOverwrittenNorSucceeds(t *testing.T
 
 				err = term.Transfer(t.Context(), "b")
 				require.ErrorIs(t, err, election.ErrNoHeir)
-				require.ErrorContains(t, err, "holds what no heir has put there")
+				require.ErrorContains(t, err, "holds a record that no heir has written")
 				require.NoError(t, term.Err())
 				require.NoError(t, term.Resign(t.Context()))
 				requireVacant(t, store, b.name)
@@ -371,7 +371,7 @@ func TestARequestSaysThatALockStandsInItsWay(t *testing.T) {
 		p := newPair(t)
 		p.store.Put(p.name+":request", "somebody's lock")
 		err := election.RequestResign(t.Context(), p.store, p.name)
-		require.ErrorContains(t, err, `a lock that this library did not write stands at "billing:request"`)
+		require.ErrorContains(t, err, `a lock that this library did not write is at "billing:request"`)
 		require.NoError(t, p.leader.Err())
 		rec, err := p.store.Get(t.Context(), p.name+":request")
 		require.NoError(t, err)

@@ -219,7 +219,7 @@ func TestResignThatIsCalledAgainAndAgainComesToAnEnd(t *testing.T) {
 				break
 			}
 		}
-		require.ErrorContains(t, err, "what is left in the store fades")
+		require.ErrorContains(t, err, "what is left in the store will expire by itself")
 	})
 }
 
