@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// insist tries again at what has to be done though ctx may have ended, for as
+// insist retries something that must be done even if ctx has ended, for as
 // long as one request may take.
 func (c *Candidate) insist(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.pace.Attempt)
@@ -27,7 +27,7 @@ func (c *Candidate) retry(ctx context.Context, do func(context.Context) error) e
 	return err
 }
 
-// attempt makes one request, which has as long as any.
+// attempt makes one request, with the usual time limit.
 func (c *Candidate) attempt(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, c.pace.Attempt)
 	defer cancel()

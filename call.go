@@ -48,7 +48,7 @@ func (c *campaign) sendTogether(k machine.Key, r *machine.Request, now machine.I
 	})}
 }
 
-// refreshed takes in what became of a refresh that went with others.
+// refreshed takes in the outcome of a refresh that went with others.
 func (c *campaign) refreshed(a machine.Answer, err error) {
 	c.answer(machine.Refresh, &a, err)
 	c.jobs--
@@ -68,17 +68,17 @@ func (c *campaign) sendAlone(k machine.Key, r machine.Request, now machine.Insta
 	})
 }
 
-// held returns what a refresh is to prove.
+// held returns the record that a refresh must prove.
 func (c *campaign) held(k machine.Key, r *machine.Request) kv.Held {
 	return kv.Held{Name: c.nameOf(k), Record: r.Old, Share: mayShare(k)}
 }
 
 // mayShare reports whether a record can share a lease with others of the process. A leader's
 // can. An heir's cannot: a hand-over puts the leader's record on the heir's lease, and that
-// record has to fade if the heir has just left.
+// record has to expire if the heir has just left.
 func mayShare(k machine.Key) bool { return k == machine.Lead }
 
-// answer tells the machine and the log what became of a request.
+// answer tells the machine and the log the outcome of a request.
 func (c *campaign) answer(op machine.Op, a *machine.Answer, err error) {
 	a.Verdict = verdictOf(op, err)
 	if c.calls[a.Key].id == a.ID {
@@ -171,7 +171,7 @@ func (c *campaign) handOver(ctx context.Context, r machine.Request) (kv.Record, 
 }
 
 // vacate empties the leader's safe, unless there is an heir: then it returns the heir's record
-// and kv.ErrHeld. Where that takes two steps and nobody can see the heir, it is passed over.
+// and kv.ErrHeld. If that takes two steps and the heir cannot be read, the heir is passed over.
 func (c *campaign) vacate(ctx context.Context, r machine.Request) (kv.Record, error) {
 	name, place := c.nameOf(machine.Lead), c.nameOf(machine.Place)
 	if whole, ok := c.store.(kv.Vacate); ok {
@@ -190,7 +190,7 @@ func (c *campaign) vacate(ctx context.Context, r machine.Request) (kv.Record, er
 	return kv.Record{}, c.store.Delete(ctx, name, r.Old)
 }
 
-// glance looks at a safe, for so long at most.
+// glance reads a safe, within a time limit.
 func (c *campaign) glance(ctx context.Context, name string, within time.Duration) (kv.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -220,7 +220,7 @@ func verdictOf(op machine.Op, err error) machine.Verdict {
 	return machine.Unclear
 }
 
-// contract returns the errors of an operation that say what became of it.
+// contract returns the errors of an operation that say for certain what happened.
 func contract(op machine.Op) map[error]machine.Verdict {
 	switch op {
 	case machine.Create:

@@ -15,21 +15,21 @@ import (
 )
 
 // Campaign waits until the candidate is elected and returns its term. The
-// caller must call Term.Resign once its work has stopped, also if the term was
+// caller must call Term.Resign once its work has stopped, even if the term was
 // lost; Run does that by itself.
 //
 // ctx bounds the campaign only, never the term; its values are in the term's
 // context. When ctx ends, or the store can never do what is asked (kv.ErrInvalid),
-// Campaign returns an error that wraps the reason, [ErrHeld] if somebody else had
-// the safe when the store last told, and the last trouble with the store, if there
-// was any since; a record that it may have written meanwhile is removed, within a
-// third of the TTL if the store answers. A request that is on its way when ctx ends
-// is waited for, for a sixth of the TTL at most, so that it is known what it did.
+// Campaign returns an error. It wraps the reason, [ErrHeld] if another had
+// the safe by the store's last answer, and the last trouble with the store, if there
+// was any since. Campaign removes a record that it may have written meanwhile, within a
+// third of the TTL if the store answers. If a request is on its way when ctx ends,
+// Campaign waits for it, for a sixth of the TTL at most, to know what it did.
 func (c *Candidate) Campaign(ctx context.Context) (*Term, error) {
 	return c.elect(ctx, context.WithoutCancel(ctx), entry{})
 }
 
-// flush has what was said by now reach those who were to be told.
+// flush waits until log records and roles that were posted by now have been delivered.
 func (c *Candidate) flush() {
 	c.roles.flush()
 	c.logs.flush()
@@ -43,10 +43,10 @@ type entry struct {
 }
 
 // A campaign carries out what package machine decides: one attempt of a candidate to be
-// elected, and the term that it wins. Events come one at a time, under mu; what they ask
-// for is done elsewhere, so that nothing waits under it: requests and watches have a
-// goroutine each while they last, the user's code is called from others, and a term ends
-// without asking anybody.
+// elected, and the term that it wins. Events come one at a time, under mu. Their effects
+// are carried out elsewhere, so that nothing waits under mu: each request and watch has a
+// goroutine while it lasts, the user's code is called from others, and a term ends
+// without asking any of them.
 type campaign struct {
 	*Candidate
 	entry entry
@@ -61,11 +61,11 @@ type campaign struct {
 	gone    latch        // nothing is left of it
 	calls   [2]call      // on their way, by lock
 	watches [2]*watching
-	aids    *leash     // of what goes on beside requests and watches; nil if nothing did yet
+	aids    *leash     // of everything else that runs, besides requests and watches; nil if nothing did yet
 	told    told       // what the log tells of
 	failure error      // why it will never be elected
 	term    *Term      // nil until it is elected
-	saying  chan error // takes what becomes of what the leader publishes; nil if nobody asks
+	saying  chan error // takes the outcome of a publication; nil if none is awaited
 	jobs    int32      // that are not done
 	next    job        // that the goroutine which steps is to do when it has stepped
 	handy   bool       // that goroutine is one of ours, and can take a job
@@ -122,15 +122,15 @@ func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) 
 	return nil, cm.withdraw(ctx)
 }
 
-// until returns a channel that is closed when something has come to pass.
+// until returns a channel that is closed when something has happened.
 func (c *campaign) until(l *latch) <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return l.wait()
 }
 
-// won returns the term that was won. It is nil if there is none, or if ctx has ended by now:
-// nobody wants it any more.
+// won returns the term that was won. It is nil if there is none, or if ctx has ended by now,
+// because then the caller does not want it any more.
 func (c *campaign) won(ctx context.Context) *Term {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *campaign) verdict(ctx context.Context) error {
 	return c.told.with(err)
 }
 
-// ring has the machine step, since it is due. It waits for nobody.
+// ring has the machine step, since it is due. It does not block.
 func (c *campaign) ring() {
 	if c.mu.TryLock() {
 		defer c.mu.Unlock()
@@ -206,7 +206,7 @@ func (c *campaign) step(e *machine.Event) {
 	c.trace.Stepped(now, e, effects)
 	c.tellOfPlace(before)
 	if c.term != nil && c.state.Lead.Remains.Kind == machine.Mine {
-		c.term.update(c.state.Lead.Remains.Ref) // before anybody is told of it
+		c.term.update(c.state.Lead.Remains.Ref) // before any caller is told of it
 	}
 	for i := range effects {
 		c.do(&effects[i], now)
@@ -276,8 +276,8 @@ type leash struct {
 	end context.CancelFunc
 }
 
-// aid returns the context of what goes on beside requests and watches: it ends when nothing
-// is left of the campaign. It is called with mu held.
+// aid returns the context of everything that runs besides requests and watches: it ends when
+// nothing is left of the campaign. It is called with mu held.
 func (c *campaign) aid() context.Context {
 	if c.aids == nil {
 		ctx, cancel := context.WithCancel(c.ctx())
@@ -389,7 +389,7 @@ var (
 	errTaken   = fmt.Errorf("%w: the record is gone or somebody else's", ErrLost)
 )
 
-// machineCause returns what the cause of a term's end is to the machine.
+// machineCause returns the machine's name for the cause of a term's end.
 func machineCause(cause error) machine.Cause {
 	switch {
 	case errors.Is(cause, errUnhealthy):
@@ -400,7 +400,7 @@ func machineCause(cause error) machine.Cause {
 	return machine.Resigned
 }
 
-// tellRole tells what the candidate is by now.
+// tellRole reports the candidate's present role.
 func (c *campaign) tellRole() {
 	switch {
 	case c.term != nil: // which tells of its end itself

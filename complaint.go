@@ -14,7 +14,7 @@ const (
 	mostSaid = 4
 )
 
-// A complaint is told when it is new, and again if it goes on for long.
+// A complaint is logged when it is new, and again if it goes on for long.
 type complaint struct {
 	said []said // within sayAgain
 }
@@ -24,7 +24,7 @@ type said struct {
 	at   time.Time
 }
 
-// due reports whether an error is to be told now.
+// due reports whether an error is to be logged now.
 func (c *complaint) due(err error) bool {
 	now, text := time.Now(), err.Error()
 	c.said = slices.DeleteFunc(c.said, func(s said) bool { return now.Sub(s.at) >= sayAgain })

@@ -31,12 +31,12 @@ func (c *Candidate) config(s entry) *machine.Config {
 	return cfg
 }
 
-// noHeir reports whether nobody is to be heir.
+// noHeir reports whether there is to be no heir.
 func (c *Candidate) noHeir(s entry) bool {
 	return c.opts.NoHeir || s.once && c.opts.Succession == nil
 }
 
-// keepsLines reports whether candidates wait in line before the store's safes.
+// keepsLines reports whether candidates wait in line for the store's safes.
 func keepsLines(store kv.Store) bool {
 	q, ok := store.(kv.Queue)
 	return ok && q.Lines()

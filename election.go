@@ -27,7 +27,7 @@ var (
 	// because its Health check failed.
 	ErrResigned = errors.New("election: resigned")
 
-	// ErrHeld means that somebody else has the safe: a leader, or another program's
+	// ErrHeld means that another has the safe: a leader, or another program's
 	// lock; or that the store keeps the safe closed for a while after its last owner.
 	// It is the error with which stores refuse a create.
 	ErrHeld = kv.ErrHeld
@@ -86,14 +86,14 @@ type Options struct {
 	Succession Succession
 
 	// NoHeir turns the heir off: the candidate does not compete for a second safe, and
-	// as leader it leaves the safe vacant at the end of a term, for whoever comes
-	// first. It saves a leader one watch. Choose it where nothing may be written beside
-	// the safe, or where other programs that wait for the same lock should have their
+	// as leader it leaves the safe vacant at the end of a term, for the first candidate to
+	// claim it. It saves a leader one watch. Choose it if nothing may be written beside
+	// the safe, or if other programs that wait for the same lock should get their
 	// turn.
 	NoHeir bool
 
-	// Rank says how much a candidate is preferred, where the succession heeds
-	// ranks: higher comes first. Not below zero: to look on without competing, use Watch.
+	// Rank says how much a candidate is preferred, if the succession uses
+	// ranks: higher comes first. Not below zero: to observe without competing, use Watch.
 	Rank int
 
 	// Heirs are the IDs of the candidates that should follow this one as leader, in
@@ -113,7 +113,7 @@ type Options struct {
 
 	// Hold closes the election to all candidates, this one too, for at least this long
 	// after the work began, even if the work ends sooner or the process or its host
-	// dies. It is for work that runs once per tick, also if a host's clock is late.
+	// dies. It is for work that runs once per tick, even if a host's clock is late.
 	//
 	// The candidate that is elected closes the election before Run calls lead or
 	// Campaign returns. If the election is closed already, the candidate waits, as
@@ -248,7 +248,7 @@ func (o Options) withDefaults(store kv.Store) Options {
 	return o
 }
 
-// checkSuccession refuses what cannot be meant.
+// checkSuccession refuses options that contradict each other.
 func (o Options) checkSuccession() error {
 	if err := checkHeirs(o.Heirs); err != nil {
 		return err
@@ -274,10 +274,10 @@ func (o Options) checkSuccession() error {
 	return nil
 }
 
-// errHeedless means that nobody asks whom the leader wants after it.
+// errHeedless means that the succession does not use the leader's list of heirs.
 var errHeedless = errors.New("election: heirs need a Succession that uses them: NextInLine")
 
-// checkHeirs refuses lists of heirs that could not be published or meant.
+// checkHeirs refuses lists of heirs that cannot be published, or make no sense.
 func checkHeirs(ids []string) error {
 	if len(ids) > maxHeirs {
 		return fmt.Errorf("election: %d heirs are too many: at most %d", len(ids), maxHeirs)

@@ -10,8 +10,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A following shows what a safe holds, over and over: what ends with an error begins anew
-// after a pause.
+// A following reports what a safe holds, again and again: when a watch ends with an error, it
+// begins another after a pause.
 type following struct {
 	begin func(tell func(kv.Record, error)) (end func())
 	tell  func(kv.Record, error)
@@ -25,10 +25,10 @@ type following struct {
 	over  bool
 }
 
-// follow shows tell what a safe holds, and the errors of that, until stop is called. It
-// begins anew after each error, at a bounded, jittered rate, with the present state, so
-// nothing is missed in between. The calls come from other goroutines, one at a time. Stop
-// returns when there is none under way and will be none.
+// follow calls tell with what a safe holds, and with errors, until stop is called. It
+// begins again after each error, at a bounded, jittered rate, with the present state, so
+// nothing is missed in between. The calls come from other goroutines, one at a time. When stop
+// returns, no call is under way and none will follow.
 func (c *Candidate) follow(ctx context.Context, name string, tell func(kv.Record, error)) (stop func()) {
 	f := &following{tell: tell, calm: c.pace.Pause, retry: c.pace.backoff()}
 	f.begin = func(tell func(kv.Record, error)) func() { return board.Follow(ctx, c.store, name, tell) }

@@ -9,8 +9,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// call asks the heir whether it is alive, and ends the term if it is: nobody has to give
-// way to one that is dead, though its record has not faded.
+// call asks the heir whether it is alive, and ends the term if it is: a leader need not give
+// way to an heir that is dead though its record has not expired.
 func (c *campaign) call(heir kv.Record) {
 	id := machine.IDOf(heir.Signature)
 	cause := fmt.Errorf("%w: gives way to %q", ErrResigned, id)
@@ -21,8 +21,8 @@ func (c *campaign) call(heir kv.Record) {
 	t.help(func(ctx context.Context) { t.giveWay(ctx, heir, id, cause) })
 }
 
-// giveWay does so. If another of that ID answers, one that was restarted, it has not been
-// heir for long, and is to be one like any other.
+// giveWay does so. If the candidate was restarted, and answers with a new signature, it has
+// not been heir for long, and is treated like any other.
 func (t *Term) giveWay(ctx context.Context, heir kv.Record, id string, cause error) {
 	rec, err := t.nominate(ctx, id)
 	if err == nil && machine.NoteOf(rec).Formerly != heir.Signature {
@@ -39,7 +39,7 @@ func (t *Term) giveWay(ctx context.Context, heir kv.Record, id string, cause err
 	t.c.post(&machine.Event{Kind: machine.Silent})
 }
 
-// removeHeir takes the place of an heir away.
+// removeHeir removes the heir's record.
 func (t *Term) removeHeir(ctx context.Context, rec kv.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.c.pace.Attempt/3)
 	defer cancel()

@@ -8,11 +8,11 @@ import (
 	"github.com/electkv/election/internal/machine"
 )
 
-// errUnhealthy is why a candidate does not stand, or a term has ended, whose health
+// errUnhealthy is why a candidate does not stand, or a term has ended, if the health
 // check fails.
 var errUnhealthy = errors.New("unhealthy")
 
-// errSilent is what is said of a health check that takes too long.
+// errSilent is the error of a health check that takes too long.
 var errSilent = fmt.Errorf("%w: the check does not return", errUnhealthy)
 
 // healthy asks the health check, if there is one.

@@ -12,25 +12,25 @@ import (
 )
 
 // With Options.Hold, the candidate that is elected puts a record into a safe beside the
-// leader's before its work begins. Nobody refreshes that record once the work has
-// begun, and nobody deletes it: it fades. Until then whoever is elected waits.
+// leader's before its work begins. That record is neither refreshed nor deleted once the
+// work has begun: it expires. Until then any candidate that is elected waits.
 
-// ErrNoHold means that nothing keeps the election closed beyond its leader's term.
+// ErrNoHold means that no hold keeps the election closed beyond its leader's term.
 var ErrNoHold = errors.New("election: no hold")
 
 // A Hold is what keeps an election closed (Options.Hold), as an observer sees it.
 type Hold struct {
 	ID    string    // the candidate whose work began; empty if foreign
 	Since time.Time // when it closed the election, by its own wall clock. Zero if unknown
-	Until time.Time // about when that is over, by the same clock. Zero if unknown
+	Until time.Time // about when the hold ends, by the same clock. Zero if unknown
 
-	// Foreign is set if a record stands there that this library did not write. It
+	// Foreign is set if the record there was not written by this library. It
 	// keeps the election closed as long as it is there.
 	Foreign bool
 }
 
-// CurrentHold returns what keeps the election closed beyond its leader's term, or
-// ErrNoHold. It may be out of date when it returns.
+// CurrentHold returns the hold that keeps the election closed beyond its leader's term, or
+// ErrNoHold. The answer may be out of date when it returns.
 func CurrentHold(ctx context.Context, store kv.Store, name string) (Hold, error) {
 	if err := checkReserved(name); err != nil {
 		return Hold{}, err
@@ -86,10 +86,10 @@ func checkHold(store kv.Store, hold time.Duration, p pace) error {
 }
 
 // elect campaigns until the candidate leads, and has closed the election to others if
-// that is asked.
+// the options ask for that.
 func (c *Candidate) elect(ctx, base context.Context, s entry) (*Term, error) {
 	term, err := c.campaign(ctx, base, s)
-	c.flush() // whoever is told of roles knows before the work begins, and no hold waits for that
+	c.flush() // the hook for roles is called before the work begins, and no hold waits for that
 	if err != nil || c.opts.Hold == 0 {
 		return term, err
 	}
@@ -124,10 +124,10 @@ func (c *Candidate) shut(ctx, base context.Context, s entry, term *Term) (*Term,
 	}
 }
 
-// openNow returns an ErrHeld if a hold keeps the election closed: so that a candidate
-// that waits for nobody need not be elected to learn that. A hold that should be over by
-// our wall clock is left to the create of our own, which is refused if it is not: a store
-// may need to be asked to write to learn that a record has faded.
+// openNow returns an ErrHeld if a hold keeps the election closed, so that a candidate
+// that does not wait need not be elected to learn that. It ignores a hold that should be
+// over by our wall clock: if it is not over, the create of our own hold is refused. Some
+// stores find out that a record has expired only when they are asked to write.
 func (c *Candidate) openNow(ctx context.Context) error {
 	if c.opts.Hold == 0 {
 		return nil
@@ -146,8 +146,8 @@ func (c *Candidate) openNow(ctx context.Context) error {
 	})
 }
 
-// closeNow closes the election under a new term, or gives the term up. It waits for
-// nobody, and tries for no longer than a request may take.
+// closeNow closes the election under a new term, or gives the term up. It does not wait for
+// another hold to end, and tries for no longer than a request may take.
 func (c *Candidate) closeNow(ctx context.Context, term *Term) (*Term, error) {
 	if c.opts.Hold == 0 {
 		return term, nil
@@ -165,7 +165,7 @@ func (c *Candidate) closeNow(ctx context.Context, term *Term) (*Term, error) {
 
 // A closing closes an election under one term.
 type closing struct {
-	*Candidate // seated where holds are
+	*Candidate // with the safe of holds as its safe
 	hasty      bool
 
 	draft   kv.Record // what it tries to put there
@@ -187,9 +187,9 @@ func (c *Candidate) closing() *closing {
 }
 
 // close returns nil when the election is closed for Options.Hold from now on, and the
-// term goes on. If it returns an error no work may begin, and what it has put into the
-// store is removed, if the store answers. The signature ends with that: a delete that
-// is late must find nothing that anybody counts on.
+// term goes on. If it returns an error no work may begin, and it has removed what it put into
+// the store, if the store answers. It does not use the signature again: a late delete must
+// not find a record that still counts.
 func (cl *closing) close(ctx context.Context, term *Term) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -270,7 +270,7 @@ func (cl *closing) look(ctx context.Context) (rec kv.Record, _ error) {
 		return err
 	})
 	switch {
-	case errors.Is(err, kv.ErrVacant): // it has just faded, or the store keeps the safe closed
+	case errors.Is(err, kv.ErrVacant): // it has just expired, or the store keeps the safe closed
 		return rec, ErrHeld
 	case err != nil:
 		return rec, err
@@ -299,7 +299,7 @@ func (cl *closing) mine(rec kv.Record) bool {
 	return !rec.Foreign && rec.Signature == cl.draft.Signature
 }
 
-// await returns when a watch shows nobody else's hold, or when ctx ends.
+// await returns when a watch shows that no other candidate has a hold, or when ctx ends.
 func (cl *closing) await(ctx context.Context, why error) {
 	cl.log.InfoContext(ctx, "waiting until the election is open", "reason", why)
 	latest, stop := cl.sightings(ctx)
@@ -323,7 +323,7 @@ func (cl *closing) await(ctx context.Context, why error) {
 var errMayCome = errors.New("election: a request without a clear answer may still be carried out")
 
 // reopen removes a hold under which no work has begun. If a create had no clear answer,
-// it looks until its time is up. If the store does not answer, the hold fades.
+// it looks until its time is up. If the store does not answer, the hold stays until it expires.
 func (cl *closing) reopen(ctx context.Context) {
 	err := cl.insist(ctx, func(ctx context.Context) error {
 		rec, err := cl.store.Get(ctx, cl.name)

@@ -2,8 +2,8 @@ package election
 
 import "github.com/electkv/election/internal/throttle"
 
-// A job is what a campaign does elsewhere than under its mutex: it makes a request, say. What
-// it returns, if anything, takes in what became of it, and is called with the mutex held.
+// A job is work that a campaign does outside its mutex: it makes a request, for example. It may
+// return a function that takes in the outcome, which is called with the mutex held.
 type job func() (then func())
 
 // start has a job done: by the goroutine that has just done another, if that has led to this
@@ -26,7 +26,7 @@ func (c *campaign) work(j job) {
 	}
 }
 
-// after takes in what became of a job, and returns one that this has led to, if any.
+// after takes in the outcome of a job, and returns a job that this has led to, if any.
 func (c *campaign) after(then func()) (next job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

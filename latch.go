@@ -1,13 +1,13 @@
 package election
 
-// A latch is something that comes to pass once. It takes a channel only while somebody waits
+// A latch is something that happens once. It has a channel only while a goroutine waits
 // for that. It is guarded by its owner's mutex.
 type latch struct {
 	open   bool
-	waited chan struct{} // closed when it is open; nil if nobody waits
+	waited chan struct{} // closed when it has happened; nil if no goroutine waits
 }
 
-// wait returns a channel that is closed when it has come to pass.
+// wait returns a channel that is closed when it has happened.
 func (l *latch) wait() <-chan struct{} {
 	if l.waited == nil {
 		l.waited = make(chan struct{})
@@ -18,7 +18,7 @@ func (l *latch) wait() <-chan struct{} {
 	return l.waited
 }
 
-// pass notes that it has come to pass.
+// pass notes that it has happened.
 func (l *latch) pass() {
 	l.open = true
 	if l.waited != nil {

@@ -5,14 +5,14 @@ import (
 	"log/slog"
 )
 
-// A postedHandler is a log handler that nobody waits for.
+// A postedHandler is a log handler that never blocks its caller.
 type postedHandler struct {
 	slog.Handler
 	out *outbox
 }
 
-// newLog returns a logger that passes its records on to another by way of an outbox. What
-// nobody reads does not go that way.
+// newLog returns a logger that passes its records on to another through an outbox. Records
+// that are discarded anyway do not go through it.
 func newLog(logger *slog.Logger, out *outbox) *slog.Logger {
 	if logger.Handler() == slog.DiscardHandler {
 		return logger

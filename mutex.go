@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// A mutex is one whose lock heeds a context. It has no channel until it is first used: most
-// terms never use theirs.
+// A mutex is one whose lock stops waiting when a context ends. It has no channel until it is
+// first used: most terms never use theirs.
 type mutex struct {
 	held chan struct{} // holds one value while the mutex is locked
 }
 
-// lock waits for the mutex, or returns why ctx has ended. It takes a mutex that is free also
-// if ctx has ended. Under mu the channel is made, once.
+// lock waits for the mutex, or returns why ctx has ended. If the mutex is free, lock takes it
+// even if ctx has ended. The channel is made once, under mu.
 func (m *mutex) lock(ctx context.Context, mu *sync.Mutex) error {
 	mu.Lock()
 	if m.held == nil {

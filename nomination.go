@@ -11,15 +11,15 @@ import (
 )
 
 // A nomination makes one candidate the heir. The leader puts a call into the heir's
-// safe, in the place of whoever is there; only the candidate that is called
-// displaces that, and while the leader leads nobody displaces the called one.
+// safe, in the place of any record there. Only the candidate that is called
+// displaces the call, and while the leader leads, no other displaces that candidate.
 type nomination struct {
 	*Candidate // as it stands for the heir's safe
 
-	id      string    // who is called
+	id      string    // of the candidate that is called
 	call    kv.Record // the call
-	token   uint64    // of the term of which the call is
-	answer  kv.Record // the record of the one who is called, once it has answered
+	token   uint64    // of the term that the call belongs to
+	answer  kv.Record // the record of the candidate that is called, once it has answered
 	trouble error     // why the call may not be there
 	began   time.Time
 }
@@ -36,9 +36,9 @@ func newNomination(t *Term, id string) *nomination {
 	}
 }
 
-// run calls until the one who is called is the heir, or ctx ends. What it has asked of
-// the store by then it gives until settling ends to be answered: a call that arrives
-// when nobody waits for it keeps the heir's safe from everybody.
+// run calls until the candidate that is called is the heir, or ctx ends. It waits for
+// requests that are on their way by then until settling ends: a call that arrives
+// after its leader has stopped waiting keeps every candidate out of the heir's safe.
 func (s *nomination) run(ctx, settling context.Context) error {
 	latest, stop := s.sightings(ctx)
 	defer stop()
@@ -70,8 +70,8 @@ func (s *nomination) run(ctx, settling context.Context) error {
 	}
 }
 
-// put puts the call in the place of what was seen. If that is not there any more, a
-// watch tells what is.
+// put puts the call in the place of the record that was seen. If that is not there any
+// more, a watch shows what is.
 func (s *nomination) put(ctx context.Context, seen sighting) error {
 	attempt, cancel := context.WithTimeout(ctx, s.pace.Attempt)
 	defer cancel()
@@ -94,8 +94,8 @@ func (s *nomination) put(ctx context.Context, seen sighting) error {
 	return err
 }
 
-// answered reports whether a record in the heir's safe is the answer of the one who
-// is called: that it was heir before says nothing of whether it is alive.
+// answered reports whether a record in the heir's safe is the answer of the candidate that
+// is called: that it was heir before does not show that it is alive.
 func (s *nomination) answered(rec kv.Record) bool {
 	n := machine.NoteOf(rec)
 	if rec.Foreign || machine.IDOf(rec.Signature) != s.id || n.Calls != "" || n.Called != s.token {
@@ -105,9 +105,9 @@ func (s *nomination) answered(rec kv.Record) bool {
 	return true
 }
 
-// recall ends a call that was not answered in time. It reports whether it was after
-// all; else nobody is preferred any longer. Late is when whoever wanted it does not
-// wait for an answer any more.
+// recall ends a call that was not answered in time. It reports whether it was answered after
+// all. If not, no candidate is preferred any longer. Late is the time from which the caller
+// does not wait for an answer any more.
 func (s *nomination) recall(ctx context.Context, late bool) (answered bool) {
 	err := s.retry(ctx, func(ctx context.Context) error {
 		rec, err := s.store.Get(ctx, s.name)

@@ -6,13 +6,13 @@ import (
 )
 
 const (
-	outboxSize  = 256         // calls that wait; what comes on top drops the oldest
-	outboxPause = time.Second // at most, for which a return is held up by them
+	outboxSize  = 256         // calls that wait; one more drops the oldest
+	outboxPause = time.Second // the longest that they may delay a return
 )
 
 // An outbox makes calls of the user's code, one at a time and in order, on a goroutine
-// that lasts while there are any: a log handler that blocks, or a hook, must never hold
-// up a refresh or the end of a term. Posting waits for nobody.
+// that lasts while there are any: a log handler or a hook that blocks must never delay
+// a refresh or the end of a term. Posting does not block.
 type outbox struct {
 	mu      sync.Mutex
 	waiting []func()
@@ -20,7 +20,7 @@ type outbox struct {
 	idle    chan struct{} // closed when all calls have been made; nil while there are none
 }
 
-// post has do called soon.
+// post arranges for do to be called soon.
 func (o *outbox) post(do func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// What the margin pays for; see the package documentation.
+// What the margin covers; see the package documentation.
 const (
 	drift    = 0.01                  // ρ: clocks run within one per cent of true
 	reaction = 50 * time.Millisecond // W: timer, scheduler and cancellation on a busy machine
@@ -23,8 +23,8 @@ const chance = 3 * reaction / 4
 // A pace holds all durations that follow from TTL and margin.
 type pace struct {
 	machine.Timing
-	tick   time.Duration                       // at most, between two looks at the clock
-	window time.Duration                       // how long a refresh waits for others to go with
+	tick   time.Duration                       // the longest time between two readings of the clock
+	window time.Duration                       // how long a refresh waits for others to join it
 	jitter func(n time.Duration) time.Duration // returns one of [0, n)
 }
 
@@ -142,7 +142,7 @@ func (o Options) paceFor(store kv.Store) (pace, error) {
 	return pace{}, fmt.Errorf("election: TTL %v: %w", o.TTL, refused) // the store says what would be right
 }
 
-// longTTL is how far a TTL is looked for that a store takes.
+// longTTL bounds the search for a TTL that a store takes.
 const longTTL = 48 * time.Hour
 
 // leastTaken returns the shortest TTL that a store takes, of a given one and those
@@ -171,7 +171,7 @@ func leastTaken(store kv.Store, from time.Duration) (_ time.Duration, known bool
 }
 
 // A backoff doubles the pause between tries, up to a bound, and jitters it so
-// that many who failed together do not come back together.
+// that many candidates that failed together do not come back together.
 type backoff struct {
 	least, most, next time.Duration
 	jitter            func(n time.Duration) time.Duration

@@ -12,7 +12,7 @@ import (
 )
 
 // RequestResign asks the leader of the election to resign, and returns nil when it
-// leads no longer. It waits for as long as the leader's work needs to stop. If ctx ends
+// no longer leads. It waits for as long as the leader's work needs to stop. If ctx ends
 // before the leader has agreed, the request is withdrawn.
 //
 // The error matches [ErrNoLeader] if nobody leads, and [ErrHeld] if another program's
@@ -34,11 +34,11 @@ func RequestTransfer(ctx context.Context, store kv.Store, name, id string) error
 	return ask(ctx, store, name, id)
 }
 
-// A request is what somebody asks of a leader, and what that answers: the value of
-// a record in a safe of its own. The asker's record lives as long as the asker cares
-// to wait for an answer; the leader answers by publishing another value under it.
+// A request is the text of a request to a leader, with the leader's answer: the value of
+// a record in a safe of its own. The asker's record lives as long as the asker
+// waits for an answer. The leader answers by publishing another value in it.
 type request struct {
-	Token uint64 `json:"token"`        // of the term that is asked of
+	Token uint64 `json:"token"`        // of the term that the request is for
 	To    string `json:"to,omitempty"` // to whom to hand over; none: to resign
 
 	Answer string `json:"answer,omitempty"` // heard, and then accepted, or refused,
@@ -64,7 +64,7 @@ func (r request) text() string {
 	return string(b)
 }
 
-// requestOf reads a request. One that cannot be read asks nothing of any term.
+// requestOf parses a request. If it cannot be parsed, the result is for no term.
 func requestOf(rec kv.Record) request {
 	var r request
 	if rec.Foreign || json.Unmarshal([]byte(rec.Value), &r) != nil {
@@ -73,7 +73,7 @@ func requestOf(rec kv.Record) request {
 	return r
 }
 
-// heed does what is asked of the leader, until ctx or the term ends, or for as long as
+// heed carries out requests to the leader, until ctx or the term ends, or for as long as
 // its work keeps the safe.
 func (t *Term) heed(ctx context.Context) {
 	latest, stop := t.c.beside(requestSafe(t.c.name), "request").sightings(ctx)
@@ -100,7 +100,7 @@ func (t *Term) heed(ctx context.Context) {
 			case s.rec.Signature == signature:
 				continue
 			}
-			drop() // what is not asked any more
+			drop() // the request that was withdrawn
 			signature, drop = s.rec.Signature, func() {}
 			if r := requestOf(s.rec); r.Token == t.token {
 				drop = t.dealWith(ctx, s.rec, r)
@@ -125,8 +125,8 @@ func (t *Term) dealWith(ctx context.Context, rec kv.Record, r request) (drop fun
 }
 
 // comply answers a request and does what it asks, unless it is refused, or taken back
-// before it was accepted. The answer comes first: when the term has ended there may be
-// nobody to give it.
+// before it was accepted. The answer comes first, because the leader may not be able to give
+// it when the term has ended.
 func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
 	cause := fmt.Errorf("%w: asked to", ErrResigned)
 	r.Answer = heard
@@ -156,13 +156,13 @@ func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
 		t.c.log.Warn("a request was refused", "to", r.To, "error", r.Why)
 	case ok:
 		t.end(cause, heir.Signature != "")
-	case heir.Signature != "" && t.Err() == nil: // nobody asks for it any more
+	case heir.Signature != "" && t.Err() == nil: // the request was withdrawn
 		t.removeHeir(ctx, heir)
 	}
 }
 
-// answer publishes an answer. It reports whether the request still stands, with that
-// answer, as far as the store tells.
+// answer publishes an answer. It reports whether the request is still there, with that
+// answer, as far as is known.
 func (t *Term) answer(ctx context.Context, rec kv.Record, r request) (answered kv.Record, ok bool) {
 	next := rec
 	next.Value = r.text()
@@ -186,7 +186,7 @@ func (t *Term) answer(ctx context.Context, rec kv.Record, r request) (answered k
 	return answered, ok
 }
 
-// An asker waits for a leader to do what it was asked to.
+// An asker waits for a leader to carry out its request.
 type asker struct {
 	leaders, requests *Candidate
 	asked             request
@@ -231,9 +231,9 @@ func ask(ctx context.Context, store kv.Store, name, to string) error {
 	return nil
 }
 
-// send puts the request where the leader looks. It lives for as long as the leader may
-// need to hear it and to call an heir, if the store has such a TTL. After an answer that
-// is not clear it is looked for.
+// send puts the request where the leader watches. It lives for as long as the leader may
+// need to see it and to call an heir, if the store has such a TTL. After an answer that
+// is not clear, send reads the safe to find out.
 func (a *asker) send(ctx context.Context) error {
 	store, name := a.requests.store, a.requests.name
 	ttl := unheard + a.leader.TTL
@@ -261,14 +261,14 @@ func (a *asker) send(ctx context.Context) error {
 	return err
 }
 
-// takeBack removes the request. If the store does not answer, it fades.
+// takeBack removes the request. If the store does not answer, it stays until it expires.
 func (a *asker) takeBack(ctx context.Context) {
 	_ = a.requests.insist(ctx, func(ctx context.Context) error {
 		return gone(a.requests.store.Delete(ctx, a.requests.name, a.rec))
 	})
 }
 
-// wait returns when the leader has done what it was asked to, or will not.
+// wait returns when the leader has carried out the request, or will not.
 func (a *asker) wait(ctx context.Context) error {
 	leaders, stop := a.leaders.sightings(ctx)
 	defer stop()
@@ -299,7 +299,7 @@ func (a *asker) wait(ctx context.Context) error {
 	}
 }
 
-// see looks whether what was asked has come about, or cannot any more.
+// see checks whether the request has been carried out, or cannot be any more.
 func (a *asker) see(s sighting) (done bool, _ error) {
 	switch {
 	case errors.Is(s.err, kv.ErrVacant):
@@ -334,7 +334,7 @@ func (a *asker) hear(r request, silence *time.Timer) error {
 	return nil
 }
 
-// A refusal is what a leader says for want of an heir.
+// A refusal is a leader's answer if there is no heir.
 type refusal struct{ why string }
 
 func (r refusal) Error() string { return r.why }

@@ -13,7 +13,7 @@ const (
 	RoleLeader    Role = "leader"    // it leads
 )
 
-// roles tells of a candidate's roles. It is nil if nobody wants to know.
+// roles reports a candidate's roles. It is nil if there is no hook for them.
 type roles struct {
 	tell func(Role)
 	out  outbox
@@ -47,7 +47,7 @@ func (r *roles) change(from, to Role) {
 	}
 }
 
-// is notes the candidate's present role, and tells of it if it is another.
+// is notes the candidate's present role, and reports it if it has changed.
 func (r *roles) is(role Role) {
 	if r == nil {
 		return

@@ -46,8 +46,8 @@ type run struct {
 	result error // of Run, once it is over
 }
 
-// over leads, if there is a term, and reports whether Run is over. It is a function of its own
-// for the sake of the stack of a goroutine that waits to be elected: see campaign.
+// over leads, if there is a term, and reports whether Run is over. It is a separate function
+// to keep the stack of a goroutine that waits to be elected small: see campaign.
 func (r *run) over(ctx context.Context, term *Term, err error) bool {
 	if err == nil && ctx.Err() != nil {
 		r.free(ctx, term)
@@ -87,14 +87,14 @@ func (s stopped) Error() string { return s.cause.Error() }
 
 func (s stopped) Unwrap() []error { return []error{ErrStopped, s.cause} }
 
-// An outcome is how things stood when lead returned.
+// An outcome is the state when lead returned.
 type outcome struct {
 	result  error // lead's
 	ended   error // why the term had ended, nil if it had not
 	stopped error // why Run's context had ended, nil if it had not
 }
 
-// serve calls lead and then frees the safe, also if lead panics.
+// serve calls lead and then frees the safe, even if lead panics.
 func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Context, *Term) error) outcome {
 	defer c.free(ctx, term)
 	result := lead(term.Context(), term)
@@ -102,7 +102,7 @@ func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Con
 }
 
 // free releases a term whose work has stopped. It tries again for a while if the
-// store does not answer; then the record is left to fade.
+// store does not answer. If it still does not, the record is left to expire.
 func (c *Candidate) free(ctx context.Context, term *Term) {
 	term.end(ErrResigned, false)
 	if _, err := term.release(context.WithoutCancel(ctx), c.pace.Attempt); err != nil {
@@ -110,8 +110,8 @@ func (c *Candidate) free(ctx context.Context, term *Term) {
 	}
 }
 
-// dropped reports a result of lead that Run does not return, unless it says no
-// more than that the work was told to stop.
+// dropped logs a result of lead that Run does not return, unless it only says
+// that the work was told to stop.
 func (c *Candidate) dropped(result error) {
 	if result != nil && result != context.Canceled { //nolint:errorlint // what wraps it may say more
 		c.log.Info("the work was ended, and returned an error", "error", result)

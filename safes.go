@@ -8,8 +8,8 @@ import (
 // The safes beside a leader's.
 const (
 	heirSuffix    = ":heir"    // the heir's signature
-	requestSuffix = ":request" // what somebody asks of the leader
-	holdSuffix    = ":hold"    // what keeps the election closed beyond a term
+	requestSuffix = ":request" // a request to the leader
+	holdSuffix    = ":hold"    // the hold that keeps the election closed beyond a term
 )
 
 func heirSafe(name string) string { return name + heirSuffix }
@@ -18,7 +18,7 @@ func requestSafe(name string) string { return name + requestSuffix }
 
 func holdSafe(name string) string { return name + holdSuffix }
 
-// checkName refuses names that are not to be had, or not without confusion.
+// checkName refuses names that cannot be used, or not without confusion.
 func checkName(name string) error {
 	if err := checkReserved(name); err != nil {
 		return err
@@ -26,7 +26,7 @@ func checkName(name string) error {
 	return checkText("name", name)
 }
 
-// checkReserved refuses the names of what stands beside an election.
+// checkReserved refuses names that are reserved for the safes beside an election's.
 func checkReserved(name string) error {
 	for _, suffix := range []string{heirSuffix, requestSuffix, holdSuffix} {
 		if strings.HasSuffix(name, suffix) {
@@ -36,7 +36,7 @@ func checkReserved(name string) error {
 	return nil
 }
 
-// beside returns the candidate as it deals with a safe beside the leader's.
+// beside returns the candidate with a safe beside the leader's as its safe.
 func (c *Candidate) beside(name, what string) *Candidate {
 	s := *c
 	s.name, s.log = name, c.log.With("safe", what)

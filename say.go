@@ -4,8 +4,8 @@ import (
 	"github.com/electkv/election/internal/machine"
 )
 
-// say has the leader's record say something else. The channel tells when it does, or that
-// it never will.
+// say has the leader's record changed. The channel gets the outcome: nil when the record says
+// so, or the reason why it never will.
 func (c *campaign) say(change func(*machine.Text)) <-chan error {
 	said := make(chan error, 1)
 	c.mu.Lock()
@@ -20,7 +20,7 @@ func (c *campaign) say(change func(*machine.Text)) <-chan error {
 	return said
 }
 
-// said tells the leader what became of what it published.
+// said tells the leader the outcome of its publication.
 func (c *campaign) said(k machine.Key, err error) {
 	if k == machine.Lead && c.saying != nil {
 		c.saying <- err
@@ -28,7 +28,7 @@ func (c *campaign) said(k machine.Key, err error) {
 	}
 }
 
-// isMissing reports whether the record was gone before it was asked to be removed.
+// isMissing reports whether the record was gone before its removal was requested.
 func (c *campaign) isMissing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

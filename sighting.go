@@ -15,13 +15,13 @@ type sighting struct {
 }
 
 // sightings watches the candidate's safe until stop is called, which waits for
-// everything to end. The channel holds the latest sighting that nobody has taken
+// everything to end. The channel holds the latest sighting that was not received
 // yet.
 func (c *Candidate) sightings(ctx context.Context) (latest <-chan sighting, stop func()) {
 	ch := make(chan sighting, 1)
 	return ch, c.follow(ctx, c.name, func(rec kv.Record, err error) {
 		select {
-		case <-ch: // seen by nobody, and now out of date
+		case <-ch: // was not received, and is now out of date
 		default:
 		}
 		ch <- sighting{rec, err}

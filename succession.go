@@ -9,7 +9,7 @@ import (
 type Contender struct {
 	ID    string   // Options.ID
 	Rank  int      // Options.Rank
-	Heirs []string // of a leader: whom it wants after it, in order
+	Heirs []string // of a leader: the candidates that should follow it, in order
 }
 
 // A Succession is an order: it reports whether candidate a comes before candidate b
@@ -17,7 +17,7 @@ type Contender struct {
 // that is known to have led, or a zero Contender if none is known.
 //
 // It must be a pure function of its arguments and the same in every candidate of an
-// election. For each leader it must be a strict weak order: nobody comes before
+// election. For each leader it must be a strict weak order: no candidate comes before
 // itself, and if a comes before b and b before c, then a comes before c. Candidates
 // of which neither comes before the other are equal, and keep the order in which they
 // came.
@@ -28,10 +28,10 @@ type Contender struct {
 // while, or whose order is inconsistent, elect the wrong one, but never two.
 type Succession func(leader, a, b Contender) bool
 
-// FirstCome is the order in which candidates became heir. Nobody is displaced.
+// FirstCome is the order in which candidates became heir. No heir is displaced.
 func FirstCome(_, _, _ Contender) bool { return false }
 
-// isFirstCome reports whether this is FirstCome, in which nobody needs to be asked.
+// isFirstCome reports whether this is FirstCome, in which no order needs to be computed.
 func (s Succession) isFirstCome() bool {
 	return reflect.ValueOf(s).Pointer() == reflect.ValueOf(FirstCome).Pointer()
 }
@@ -51,9 +51,9 @@ func ByRank(_, a, b Contender) bool { return a.Rank > b.Rank }
 
 // Ring puts the IDs in a ring, in the order of Go's strings, and goes round it
 // from the leader: the leader itself, those with larger IDs, then those with
-// smaller ones, from the smallest. While nobody is known to have led, it goes by
-// ID. No heir makes a leader give way. Choose it together with Options.MaxTerm, to
-// have the leadership travel round all candidates that are alive.
+// smaller ones, from the smallest. While no leader is known, it goes by
+// ID. No heir makes a leader give way. Choose it together with Options.MaxTerm, so
+// that leadership rotates among all candidates that are alive.
 //
 // A ring of processes is how Chang and Roberts elect ("An improved algorithm for
 // decentralized extrema-finding in circular configurations of processes",
@@ -78,8 +78,8 @@ func NextInLine(leader, a, b Contender) bool {
 	return placeInLine(leader, a) < placeInLine(leader, b)
 }
 
-// placeInLine returns where a candidate stands in the leader's list, the leader
-// before all who are in it, and who is not after them.
+// placeInLine returns the place of a candidate in the leader's list. The leader comes before
+// all that are listed, and candidates that are not listed come after them.
 func placeInLine(leader, c Contender) int {
 	if c.ID == leader.ID {
 		return -1

@@ -29,7 +29,7 @@ type Term struct {
 	deaths *time.Timer   // ends the term when trust has run out
 	vigil  *vigil        // has it look at the clock meanwhile
 
-	helpers   sync.WaitGroup     // of what helps the leader beside the campaign
+	helpers   sync.WaitGroup     // of the goroutines that help the leader beside the campaign
 	helping   context.Context    // ends when the safe is to be freed; nil if nothing helped yet
 	unhelped  context.CancelFunc // ends that
 	releasing mutex              // of a release
@@ -72,7 +72,7 @@ func (t *Term) help(do func(ctx context.Context)) {
 	t.helpers.Go(func() { do(ctx) })
 }
 
-// stopHelpers ends what helps the leader, and what would from now on.
+// stopHelpers ends the helpers that run, and lets no more start.
 func (t *Term) stopHelpers() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -82,8 +82,8 @@ func (t *Term) stopHelpers() {
 	t.unhelped()
 }
 
-// over returns a channel that is closed when the lease is not kept any longer, though
-// nobody has released it.
+// over returns a channel that is closed when the lease is no longer kept, though it was
+// not released.
 func (t *Term) over() <-chan struct{} {
 	if t.c.entry.drain {
 		return nil
@@ -105,14 +105,14 @@ func (t *Term) Record() kv.Record {
 }
 
 // NamedRecord returns the name of the term's election, and Record. The two are for
-// what a store offers beyond elections, such as a condition for one's own transaction:
+// functions of a store beyond elections, such as a condition for a transaction of your own:
 // Guard in the packages of etcd, Consul and SQL, Eval in that of Redis.
 //
 //	client.Txn(ctx).If(store.Guard(term.NamedRecord())...).Then(…)
 func (t *Term) NamedRecord() (name string, rec kv.Record) { return t.c.name, t.Record() }
 
 // Context returns a context that is cancelled when the term ends; context.Cause
-// says why: ErrLost or ErrResigned, with the reason. Its Err method asks the
+// says why: ErrLost or ErrResigned, with the reason. Its Err method reads the
 // clock as [Term.Err] does, so that work that was asleep finds out at once.
 //
 // It carries the values of the context given to Run or Campaign. Under Run it
@@ -120,10 +120,10 @@ func (t *Term) NamedRecord() (name string, rec kv.Record) { return t.c.name, t.R
 // returned.
 func (t *Term) Context() context.Context { return t.ctx }
 
-// Err returns nil while the lease can be trusted at this very moment, else why
+// Err returns nil while the lease can be trusted, and otherwise the reason why
 // the term has ended. It reads the clock, and counts the time that the system
-// was suspended; it depends on no timer having fired. Between its answer and
-// what the caller does next any time may pass: that is what the token is for.
+// was suspended; it does not depend on a timer. Any time may pass between its answer
+// and the caller's next step; the token protects against that.
 func (t *Term) Err() error {
 	now := t.c.clock.now()
 	t.mu.Lock()
@@ -135,8 +135,8 @@ func (t *Term) Err() error {
 	return t.end(errExpired, false)
 }
 
-// Until returns the moment up to which the term can be trusted if it is not
-// refreshed before. Time that the system spends suspended is not in it, and a
+// Until returns the moment up to which the term can be trusted without another
+// refresh. It does not allow for time that the system spends suspended, and a
 // term may end sooner; use [Term.Err] to decide.
 func (t *Term) Until() time.Time {
 	t.mu.Lock()
@@ -145,9 +145,9 @@ func (t *Term) Until() time.Time {
 }
 
 // Proclaim publishes another value with the leader's ID. If the term has ended,
-// or turns out to have, it returns why. After any other error the value may be
-// published or not; the term goes on, and Proclaim may be called again. It gives
-// the store no more than a third of the TTL to answer.
+// or turns out to have ended, it returns why. After any other error the value may be
+// published or not; the term goes on, and Proclaim may be called again. It waits for
+// the store for a third of the TTL at most.
 func (t *Term) Proclaim(ctx context.Context, value string) error {
 	if len(value) > maxValue {
 		return fmt.Errorf("election: value of %d bytes is too long: at most %d", len(value), maxValue)
@@ -159,8 +159,8 @@ func (t *Term) Proclaim(ctx context.Context, value string) error {
 	return err
 }
 
-// publish changes what the term's record says beside its signature, one change at a time.
-// If the term has ended, or turns out to have, it returns why.
+// publish changes the text of the term's record, except its signature, one change at a time.
+// If the term has ended, or turns out to have ended, it returns why.
 func (t *Term) publish(ctx context.Context, change func(*machine.Text)) error {
 	ctx, cancel := context.WithTimeout(ctx, t.c.pace.Attempt)
 	defer cancel()
@@ -196,11 +196,11 @@ func (t *Term) publish(ctx context.Context, change func(*machine.Text)) error {
 //
 // It is idempotent, and safe after a loss: only the term's own record is
 // removed. If the record turns out to be gone though the term was trusted until
-// now, the error matches [ErrLost], once, whatever else went wrong: somebody else may
-// have led beside it. After any other error the term has ended all the same, and its record is removed
-// as soon as the store lets it, or else fades; Resign can be called again, to wait for
-// that. If the store does not answer it waits until ctx ends, or the record has faded. When
-// it has returned nil, nothing that the term started is left. ctx must not be
+// now, the error matches [ErrLost], once, whatever else went wrong: another candidate may
+// have led at the same time. After any other error the term has ended all the same, and its
+// record is removed as soon as the store allows it, or expires. Call Resign again to wait
+// for that. If the store does not answer, Resign waits until ctx ends or the record has
+// expired. When it has returned nil, nothing that the term started is left. ctx must not be
 // the term's own, which ends here.
 func (t *Term) Resign(ctx context.Context) error { return t.resign(ctx, ErrResigned, false) }
 
@@ -219,8 +219,8 @@ func (t *Term) resign(ctx context.Context, cause error, called bool) error {
 	return err
 }
 
-// release stops what helps the leader, waits for it, and has the safes freed, for as long
-// as that may take. It reports whether the record was gone when it was first asked to
+// release stops the leader's helpers, waits for them, and has the safes freed, for as long
+// as that may take. It reports whether the record was gone when it first tried to
 // remove it.
 func (t *Term) release(ctx context.Context, within time.Duration) (missing bool, _ error) {
 	if err := t.releasing.lock(ctx, &t.mu); err != nil {
@@ -236,7 +236,7 @@ func (t *Term) release(ctx context.Context, within time.Duration) (missing bool,
 		return false, fmt.Errorf("election: resign: %w", err)
 	}
 	defer t.calling.unlock()
-	t.tellEnd() // whoever ended the term may not have come to that yet
+	t.tellEnd() // the goroutine that ended the term may not have done so yet
 	t.c.post(&machine.Event{Kind: machine.Release, Within: within})
 	select {
 	case <-t.c.until(&t.c.gone):
@@ -284,7 +284,7 @@ func (t *Term) tellEnd() {
 }
 
 // latch ends the term for a reason, unless it has ended before, and returns why it has
-// ended. It waits for nobody.
+// ended. It does not block.
 func (t *Term) latch(why error, called bool) (first bool, cause error) {
 	t.mu.Lock()
 	first = t.cause == nil
@@ -316,7 +316,7 @@ func (t *Term) die() {
 	}
 }
 
-// look sets the dead-man timer anew: it stands still while the system is suspended. Boot is a
+// look resets the dead-man timer, which stands still while the system is suspended. Boot is a
 // reading of the boot clock.
 func (t *Term) look(boot time.Duration) {
 	t.mu.Lock()
@@ -333,9 +333,9 @@ func (t *Term) update(rec machine.Ref) {
 	t.rec = rec
 }
 
-// extend trusts the lease anew. What has run out is not brought back, though nobody may
-// have noticed yet. It reads the clock under the mutex, so that a look that comes after a
-// suspend, and sets the timer right, comes after this too.
+// extend extends the trust in the lease. Trust that has run out is not restored, even if that
+// was not noticed yet. It reads the clock under the mutex, so that a look that comes after a
+// suspend, and corrects the timer, comes after this too.
 func (t *Term) extend(trust machine.Trust) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -345,8 +345,8 @@ func (t *Term) extend(trust machine.Trust) {
 	}
 }
 
-// futile reports whether the term was lost without a single refresh that succeeded: the
-// store takes claims, and nothing after them, as one whose disk is full may.
+// futile reports whether the term was lost without a single successful refresh: the
+// store accepts claims, but nothing after them, as a store with a full disk may.
 func (t *Term) futile() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -368,6 +368,6 @@ func (c termContext) Err() error {
 	if cause == nil {
 		return nil
 	}
-	c.term.kill(cause) // whoever ended the term may not have come to that yet
+	c.term.kill(cause) // the goroutine that ended the term may not have done so yet
 	return c.Context.Err()
 }

@@ -9,13 +9,13 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// told is what a campaign has told the log, and is to say if it ends without a term.
+// told is what a campaign has logged, and what it will report if it ends without a term.
 type told struct {
 	trouble error          // the last of the store or the health check
 	last    *complaint     // what the log was told of that; nil if nothing yet
-	holders [2]machine.Ref // who is waited for, by key
+	holders [2]machine.Ref // the records that it waits for, by key
 	failing [2]bool        // the last refresh had no clear answer
-	claim   error          // what became of the last claim
+	claim   error          // the outcome of the last claim
 	invalid error          // why the store can never do what it was asked last
 	illness error          // what the health check said last
 }
@@ -28,7 +28,7 @@ func (t *told) with(err error) error {
 	return fmt.Errorf("%w (last trouble: %w)", err, t.trouble)
 }
 
-// refusal returns why an attempt that was made once was in vain.
+// refusal returns why a single attempt failed.
 func (t *told) refusal() error {
 	if t.claim != nil {
 		return t.claim
@@ -64,7 +64,7 @@ func troubleWith(op machine.Op) string {
 	return "cannot see the safe"
 }
 
-// hear takes in what became of a request, for the log and for errors.
+// hear takes in the outcome of a request, for the log and for errors.
 func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err error) {
 	l := c.lock(k)
 	if v == machine.Invalid {
@@ -81,7 +81,7 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 			c.fault(k, "cannot compete to be heir", err)
 			return
 		}
-		if v == machine.Held && l.Denied == 1 { // once is what happens to those who come second
+		if v == machine.Held && l.Denied == 1 { // the first refusal is normal for a candidate that came second
 			c.logOf(k).Info("waiting for the store to open the safe", "reason", err)
 		}
 	case machine.Refresh:
@@ -116,7 +116,7 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 	}
 }
 
-// claimed keeps what became of a claim, if that may be what the campaign fails with.
+// claimed keeps the outcome of a claim, if the campaign may fail with it.
 func (c *campaign) claimed(err error) {
 	if c.entry.once {
 		c.told.claim = err
@@ -148,7 +148,7 @@ func (c *campaign) fault(k machine.Key, what string, err error) {
 	}
 }
 
-// waitsFor tells who is waited for, if that is somebody else than before.
+// waitsFor logs which holder it waits for, if that has changed.
 func (c *campaign) waitsFor(k machine.Key, rec kv.Record) {
 	c.told.trouble = nil
 	log := c.logOf(k)
@@ -173,8 +173,8 @@ func (c *campaign) waitsFor(k machine.Key, rec kv.Record) {
 	}
 }
 
-// heldBy returns an ErrHeld that names who was waited for when the store last told, nil
-// if that was nobody.
+// heldBy returns an ErrHeld that names the holder that the campaign waits for, by the last
+// news from the store, nil if there was none.
 func (c *campaign) heldBy() error {
 	for _, l := range []*machine.Lock{&c.state.Lead, &c.state.Place} {
 		if l.Phase != machine.Waiting {
@@ -191,7 +191,7 @@ func (c *campaign) heldBy() error {
 }
 
 // heldBy returns an ErrHeld that names the owner of a record that was seen. Without a
-// record it names nobody.
+// record it names no owner.
 func heldBy(k machine.Key, rec kv.Record) error {
 	switch {
 	case rec.Foreign:

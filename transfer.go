@@ -81,7 +81,7 @@ func (t *Term) nominate(ctx context.Context, id string) (heir kv.Record, _ error
 	waiting, cancel := context.WithTimeout(ctx, t.c.opts.TTL)
 	defer cancel()
 	defer context.AfterFunc(t.ctx.Context, cancel)()
-	settling, settled := outlasting(waiting, t.c.pace.Attempt/3) // a release is waiting for us
+	settling, settled := outlasting(waiting, t.c.pace.Attempt/3) // a release waits for this call
 	defer settled()
 	err := s.run(waiting, settling)
 	cancel()

@@ -8,17 +8,16 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// TryCampaign makes one attempt to be elected, and waits for nobody. If somebody
-// else has the safe, or a hold keeps the election closed (Options.Hold), the error
-// matches [ErrHeld] and says whose it is, if the store tells; if the health check
-// fails, it wraps that; after any other error the store's answer was not clear, or
-// came too late, and what may have been written is removed, within a third of the
-// TTL for each of the safe and the hold if the store answers. Each request has a
-// third of the TTL, and ctx bounds them all. The term is like one of Campaign. A
-// succession is not asked.
+// TryCampaign makes one attempt to be elected, and does not wait. If another has the
+// safe, or a hold keeps the election closed (Options.Hold), the error matches [ErrHeld]
+// and names the holder if it is known. If the health check fails, the error wraps that.
+// After any other error the store's answer was not clear, or came too late. Then
+// TryCampaign removes what it may have written, within a third of the TTL each for the
+// safe and the hold, if the store answers. Each request may take a third of the TTL, and
+// ctx bounds them all. The term is like one of Campaign. The succession is ignored.
 //
-// Where observers judge expiry, one attempt alone never takes over from a leader that
-// died: it has not watched the record.
+// Where observers judge expiry, a single attempt never takes over from a leader that
+// died, because it has not watched the record.
 func (c *Candidate) TryCampaign(ctx context.Context) (*Term, error) {
 	term, err := c.try(ctx, context.WithoutCancel(ctx), entry{})
 	if err != nil {
@@ -40,8 +39,8 @@ func (c *Candidate) try(ctx, base context.Context, s entry) (*Term, error) {
 	return c.closeNow(ctx, term)
 }
 
-// whoHolds returns an ErrHeld for a safe that was just refused. It asks the store
-// whose it is; if that does not tell, nobody is named.
+// whoHolds returns an ErrHeld for a claim that was just refused. It reads the safe to name
+// the holder. If it cannot, the error names no holder.
 func (c *Candidate) whoHolds(ctx context.Context) error {
 	var rec kv.Record
 	err := c.attempt(ctx, func(ctx context.Context) (err error) {

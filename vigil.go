@@ -8,9 +8,10 @@ import (
 	"github.com/electkv/election/internal/machine"
 )
 
-// A vigil looks once a tick whether the system was suspended, and has the terms of one store
-// look at the clock if so: a term's own timer stands still meanwhile, and its trust does not. It
-// begins with the first of them and is over with the last. A term depends on it for nothing else.
+// A vigil checks once per tick whether the system was suspended, and if so, has the terms of one
+// store read the clock: a term's own timer stands still during a suspend, but its trust runs on. A
+// vigil begins with the first of these terms and ends with the last. Terms depend on it for
+// nothing else.
 type vigil struct {
 	rota   rota
 	terms  map[*Term]struct{}
@@ -22,7 +23,7 @@ type vigil struct {
 // unnoticed is how long the system may have been suspended in all without a look at the clock.
 const unnoticed = time.Millisecond
 
-// A rota is what terms have in common that keep one vigil.
+// A rota is the key by which terms share a vigil.
 type rota struct {
 	of   any // their store; a term of a store that cannot be compared keeps one of its own
 	tick time.Duration
@@ -34,7 +35,7 @@ var (
 	vigils  = make(map[rota]*vigil) //nolint:gochecknoglobals // see vigilMu
 )
 
-// keepVigil has a term look at the clock once a tick, until leave is called.
+// keepVigil adds a term to its store's vigil, until leave is called.
 func keepVigil(t *Term) *vigil {
 	r := rota{t.c.store, t.c.pace.tick}
 	if !reflect.ValueOf(t.c.store).Comparable() {
@@ -53,7 +54,7 @@ func keepVigil(t *Term) *vigil {
 	return v
 }
 
-// look has all terms look at the clock if the system was suspended, and looks again after a tick.
+// look has all terms read the clock if the system was suspended, and checks again after a tick.
 func (v *vigil) look() {
 	vigilMu.Lock()
 	defer vigilMu.Unlock()

@@ -64,7 +64,7 @@ func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error)
 // CurrentHeirs returns the IDs of the candidates that should follow the leader, in order:
 // its Options.Heirs, or what it set last by Term.SetHeirs. It returns none if the leader
 // published none, or is another program's lock, and ErrNoLeader if nobody leads. The
-// answer may be out of date when it returns. Whether one of them is heir, CurrentHeir says.
+// answer may be out of date when it returns. CurrentHeir says whether one of them is heir.
 func CurrentHeirs(ctx context.Context, store kv.Store, name string) ([]string, error) {
 	if err := checkReserved(name); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func Watch(ctx context.Context, store kv.Store, name string) iter.Seq2[Leader, e
 // watchPause is how long Watch waits at most before it tries again.
 const watchPause = 2 * time.Second
 
-// A view is what an observer was told last.
+// A view is the last state that an observer was told.
 type view struct {
 	leader Leader
 	known  bool // it was told who leads, or that nobody does
@@ -153,7 +153,7 @@ type watcher struct {
 	left  bool // the observer has broken out of its loop
 }
 
-// watch tells of what one watch of the store shows, until it ends, and returns why.
+// watch reports what one watch of the store shows, until it ends, and returns why.
 func (w *watcher) watch(ctx context.Context, store kv.Store, name string) error {
 	for rec, err := range store.Watch(ctx, name) {
 		next := view{known: true, vacant: errors.Is(err, kv.ErrVacant)}
@@ -172,7 +172,7 @@ func (w *watcher) watch(ctx context.Context, store kv.Store, name string) error 
 	return errEnded
 }
 
-// errEnded is what a store's watch has done that says nothing of why.
+// errEnded is the error of a store's watch that ended without one.
 var errEnded = errors.New("the watch has ended")
 
 // tell yields a view and notes it. It reports whether the observer goes on.

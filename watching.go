@@ -7,7 +7,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A watching shows the machine what a safe holds, for as long as that wants to see it.
+// A watching shows the machine what a safe holds, for as long as the machine needs it.
 type watching struct{ stop func() }
 
 // arrangeWatch begins or ends the watch of a key, as the machine wants it.
