@@ -3,8 +3,8 @@ package board
 import "github.com/electkv/election/kv"
 
 // A follower is told what a safe holds: the newest state that it does not know, one call
-// at a time, by a goroutine that lasts as long as there is something to tell. What is in
-// it is guarded by the board's mutex.
+// at a time, by a goroutine that lasts as long as there is something to tell. Its fields
+// are guarded by the board's mutex.
 type follower struct {
 	topic *Topic
 	place int // among the topic's followers
@@ -29,7 +29,7 @@ func (f *follower) knows() bool {
 	return t.known <= f.since || f.told == t.version
 }
 
-// wake has the follower told what it does not know.
+// wake starts telling the follower what it does not know.
 func (f *follower) wake() {
 	if f.busy == nil && !f.knows() {
 		f.busy = make(chan struct{})
@@ -59,7 +59,7 @@ func (f *follower) run() {
 	f.busy = nil
 }
 
-// stop has the follower told nothing more, and returns when that is so.
+// stop makes sure that the follower is told nothing more, and returns when that is so.
 func (f *follower) stop() {
 	b := f.topic.board
 	b.mu.Lock()

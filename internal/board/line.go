@@ -4,21 +4,21 @@ import "time"
 
 const (
 	// few is how many looks of a board are under way at once, so that refreshes find a
-	// connection and a server that answers, however many safes are looked at.
+	// connection and a server that answers, however many safes are followed.
 	few = 16
 
-	// long is how long a look may take before it holds up no other.
+	// long is how long a look may take before others no longer wait for it.
 	long = 100 * time.Millisecond
 )
 
-// line has a topic look when it is its turn. This and what follows is called with mu held.
+// line has a topic look when it is its turn. This and the following methods are called with mu held.
 func (b *Board) line(t *Topic) {
 	t.lined = true
 	b.lined = append(b.lined, t)
 	b.advance()
 }
 
-// advance has those look whose turn it is.
+// advance starts the looks whose turn it is.
 func (b *Board) advance() {
 	for b.looks < few && len(b.lined) > 0 {
 		t := b.lined[0]

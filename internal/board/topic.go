@@ -7,11 +7,11 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A Topic is a safe that somebody follows. What is in it is guarded by the board's mutex.
+// A Topic is a safe that is followed. Its fields are guarded by the board's mutex.
 type Topic struct {
 	board *Board
 	name  string
-	over  bool               // nobody follows it any more
+	over  bool               // it is not followed any more
 	stop  context.CancelFunc // ends the look that is under way, nil if none is
 
 	look Look   // nil before the first one
@@ -26,8 +26,8 @@ type Topic struct {
 	late    *time.Timer   // makes room for another look than its own; nil if there is room
 	begun   uint64        // looks that have begun
 	known   uint64        // of them, those that have ended
-	wanted  bool          // somebody waits for a look
-	hinted  bool          // it may be worth to look
+	wanted  bool          // a follower waits for a look
+	hinted  bool          // it may be worth looking
 	last    time.Time     // when the last look ended
 	latest  time.Time     // when the next one begins at the latest
 	alarm   *time.Timer
@@ -35,7 +35,7 @@ type Topic struct {
 	followers []*follower
 }
 
-// Hint says that it may be worth to look.
+// Hint says that it may be worth looking.
 func (t *Topic) Hint() {
 	t.board.mu.Lock()
 	defer t.board.mu.Unlock()
@@ -43,7 +43,7 @@ func (t *Topic) Hint() {
 	t.arrange()
 }
 
-// arrange sees to it that there is a look when one is due.
+// arrange makes sure that there is a look when one is due.
 func (t *Topic) arrange() {
 	switch {
 	case t.looking != nil || t.lined || t.over || t.err != nil:
@@ -98,7 +98,7 @@ func (t *Topic) run(ctx context.Context) {
 	t.arrange()
 }
 
-// see begins to attend to the safe, if that was not done yet, and looks.
+// see calls the source, if that was not done yet, and looks.
 func (t *Topic) see(ctx context.Context) (next time.Duration, err error) {
 	if t.look == nil {
 		if t.look, t.end, err = t.board.source(t.name, t); err != nil {
@@ -124,7 +124,7 @@ func (t *Topic) due() {
 	t.arrange()
 }
 
-// holds puts the next look off if rec is what was shown last, and nobody waits for a look.
+// holds puts the next look off if rec is what was shown last, and no follower waits for a look.
 func (t *Topic) holds(rec kv.Record, next time.Duration) {
 	later := time.Now().Add(next)
 	if t.looking == nil && !t.hinted && rec.Owns(t.record) && rec.Revision == t.record.Revision && later.After(t.latest) {

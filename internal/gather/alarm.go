@@ -10,7 +10,7 @@ import (
 
 // An Alarm calls an election when its next refresh is due, together with others: alarms of one
 // store whose times lie within one window ring one after the other, on one goroutine, at the
-// end of it. The round that their refreshes open begins then, and waits for nobody else.
+// end of it. The round that their refreshes open begins then, without waiting for more.
 //
 // The zero Alarm is not set. One that is stopped, or set again, while it rings may ring once more.
 type Alarm struct {
@@ -20,7 +20,7 @@ type Alarm struct {
 	seat int   // among the bell's alarms
 }
 
-// A bell has the alarms of one window.
+// A bell holds the alarms of one window.
 type bell struct {
 	class
 	end    time.Time // of the window

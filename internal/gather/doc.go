@@ -1,15 +1,15 @@
-// Package gather makes one request of the refreshes that many elections of a process ask
-// for at about the same time.
+// Package gather combines the refreshes that many elections of a process ask for at about
+// the same time into one request.
 //
-// The first refresh that is asked for opens a round. Those that follow within its window
-// join it, and when the window closes the store is asked for all of them at once
-// ([kv.Batch]). Each is told its own verdict. A round waits for no other, so one that a
-// store does not answer delays nobody who asks after it.
+// The first refresh opens a round. Those that follow within its window
+// join it, and when the window closes, all of them go to the store in one call
+// ([kv.Batch]). Each caller gets its own verdict. Rounds do not wait for each other, so one
+// that the store does not answer does not delay later refreshes.
 //
-// The caller counts its trust from when it asked, which is before anything is sent. A
-// window costs that much trust, and can gain none.
+// The caller counts its trust from when it asked, which is before anything is sent. So a
+// window costs that much trust, and never adds any.
 //
-// Those whose refreshes are due at about the same time are called together, too ([Alarm]).
+// Elections whose refreshes are due at about the same time are also woken together ([Alarm]).
 //
 // A round lasts no longer than the refreshes that it was opened for: when all of them have
 // been called off, its request is called off too.

@@ -16,7 +16,7 @@ type class struct {
 	window time.Duration
 }
 
-// The rounds that can be joined. There are none while nobody asks for anything.
+// The rounds that can be joined. There are none while no refresh is waiting.
 var (
 	mu   sync.Mutex               //nolint:gochecknoglobals // elections that share a store know nothing of each other
 	open = make(map[class]*round) //nolint:gochecknoglobals // see mu
@@ -32,7 +32,7 @@ func From(store kv.Store) kv.Batch {
 	return b
 }
 
-// A Verdict is what became of a refresh.
+// A Verdict is the outcome of a refresh.
 type Verdict struct {
 	Record kv.Record // what [kv.Store.Refresh] would have returned, with Err
 	Err    error
@@ -40,11 +40,11 @@ type Verdict struct {
 }
 
 // Refresh has the store refresh a record, together with others that are asked for within
-// the window. It takes no longer than within, counted from now, and a window. Tell is called once,
+// the window. It takes no longer than within, counted from now, plus a window. Tell is called once,
 // from another goroutine. The store is one that From has returned.
 //
-// Cancel calls the refresh off, which is told soon, unless the store has said what became of
-// it. What is on its way may still be carried out. Cancel waits for nobody, and may be called
+// Cancel calls the refresh off. Then tell is called soon, unless the store has already answered.
+// A request that is on its way may still be carried out. Cancel does not block, and may be called
 // more than once.
 func Refresh(store kv.Batch, window, within time.Duration, held kv.Held, tell func(Verdict)) (cancel func()) {
 	p := &part{held: held, tell: tell, deadline: time.Now().Add(within)}
@@ -60,8 +60,8 @@ func Refresh(store kv.Batch, window, within time.Duration, held kv.Held, tell fu
 	return func() { r.end(p, context.Canceled) }
 }
 
-// end calls a part off, and tells it why. If no other is left, that ends the round: nobody asks the
-// store any more, or the call is called off, and the part is told when it has returned.
+// end calls a part off, and tells it why. If no other is left, that ends the round: the store is
+// not called any more, or the call is cancelled, and the part is told when it has returned.
 func (r *round) end(p *part, why error) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -72,7 +72,7 @@ func (r *round) call() (parts []*part, deadline time.Time) {
 	return parts, r.deadline
 }
 
-// run asks the store for all parts, and tells each what became of it: the last one when
+// run asks the store for all parts, and tells each its verdict: the last one when
 // nothing else is left to be done.
 func (r *round) run() {
 	defer r.stop()

@@ -11,16 +11,16 @@ import (
 // A Config is what does not change in a campaign.
 type Config struct {
 	ID     string
-	Nonce  string // what nobody else's signatures have in them, nor those of another campaign
+	Nonce  string // a text that is in this campaign's signatures and in no others
 	Value  string
 	Rank   int
 	Heirs  []string
 	Seed   uint64 // of what is drawn at random; zero for none
 	Order  Order  // nil is the order in which candidates came
-	NoHeir bool   // nobody is heir
+	NoHeir bool   // there is to be no heir
 	Health bool   // there is a health check
 	Lines  bool   // the store keeps lines (kv.Queue)
-	Steps  bool   // a hand-over takes two steps: a look at the heir's key, and a write
+	Steps  bool   // a hand-over takes two steps: a read of the heir's key, and a write
 	Timing
 
 	Stability time.Duration
@@ -58,9 +58,9 @@ type Campaign struct {
 	Drain     bool  // the record is kept after the term until it is released
 	Early     bool  // the leader's key is to be tried before the heir's
 	Calling   bool  // the heir is being asked whether it is alive
-	Look      bool  // who is heir is to be looked up, before it is handed over to
-	Backoff   uint8 // of heirs who displace each other, as no order would
-	Overtaken uint8 // how often in a row somebody had the heir's place who had not waited for it
+	Look      bool  // read the heir's key before the hand-over
+	Backoff   uint8 // of heirs that displace each other, which no consistent order allows
+	Overtaken uint8 // how often in a row a candidate that had not waited got the heir's place
 
 	Serial   uint32 // of the signature drawn last
 	Requests uint32 // sent so far
@@ -74,7 +74,7 @@ type Campaign struct {
 	Checkup     Checkup
 	VacantSince moment // of the heir's key
 
-	Heir       Ref // to whom the leader sees in the heir's place
+	Heir       Ref // the heir's record, as the leader sees it
 	HeirSince  Instant
 	Preference Preference
 	CallAgain  moment // the heir is not called before
@@ -114,7 +114,7 @@ func (t *turn) lock(k Key) *Lock {
 	return &t.Lead
 }
 
-// sign returns a signature that nobody ever used. The nonce is how a campaign recognises
+// sign returns a signature that was never used before. By the nonce a campaign recognises
 // its own records.
 func (t *turn) sign() string {
 	t.Serial++

@@ -17,7 +17,7 @@ func (t *turn) weigh(l *Lock) {
 	l.Fresh, l.Fit, l.Denied = false, false, 0
 	switch {
 	case l.Seen.vacant():
-		if l.Remains.Kind == Stray { // gone, though nobody has said that it was we who removed it
+		if l.Remains.Kind == Stray { // gone, though no answer has said that it was we who removed it
 			l.Rest = t.now.Mono + 2*t.cfg.Spread
 		}
 		l.gone()
@@ -57,8 +57,8 @@ func (t *turn) entitled(l *Lock) bool {
 	return l.Key == Place || t.Early || t.Place.Phase == Owner
 }
 
-// gone notes that a record of ours that was seen there is there no more. What may come
-// later may still come.
+// gone notes that a record of ours that was seen there is no longer there. A request of
+// unknown outcome may still be carried out.
 func (l *Lock) gone() {
 	switch l.Remains.Kind {
 	case Stray:
@@ -68,7 +68,7 @@ func (l *Lock) gone() {
 	}
 }
 
-// claim makes one attempt on the key, or removes a record of ours by which nobody may
+// claim makes one attempt on the key, or removes a record of ours that must not be used to
 // lead.
 func (t *turn) claim(l *Lock) {
 	if l.Remains.Kind == Stray {
@@ -98,7 +98,7 @@ func (t *turn) claim(l *Lock) {
 }
 
 // accept takes the key, unless the proof is too old. It is not refreshed first: a campaign
-// that refreshed what it cannot trust could keep everybody out for ever, and a store may
+// that refreshed what it cannot trust could keep all others out for ever, and a store may
 // have begun to end a record that is older than its TTL, and grant a refresh all the same
 // (Consul does).
 func (t *turn) accept(l *Lock, rec kv.Record, sent Instant) {
@@ -129,8 +129,8 @@ func (t *turn) own(l *Lock, rec kv.Record, trust Trust) {
 
 // inherit takes over a key that the leader has handed over to us. It is ours at once if
 // the lease that backs the record is that of our own place, which has not been broken, and
-// is fresh enough to see the first refresh. Otherwise nobody knows how old the record is:
-// it is refreshed, and trusted from there.
+// is fresh enough to last until the first refresh. Otherwise it is not known how old the record
+// is: it is refreshed, and trusted from there.
 func (t *turn) inherit(l *Lock, rec kv.Record) {
 	place := &t.Place
 	if rec.Lease != "" && rec.Lease == place.Remains.Record().Lease && place.Trust.Left(t.now) >= t.cfg.TTL/3 && !t.Checkup.Pending {
@@ -260,16 +260,16 @@ func (t *turn) heirless() bool {
 	return t.Place.Failed.set() || rec.Foreign || rec.Permanent
 }
 
-// led notes that somebody has a key. If that is the leader's, the next vacancy is the heir's
-// to claim, if there can be one.
+// led notes that another candidate has a key. If that is the leader's, the next vacancy is the
+// heir's to claim, if there can be an heir.
 func (t *turn) led(l *Lock) {
 	if l.Key == Lead || t.Lead.Waited {
 		t.Early = t.cfg.NoHeir || t.heirless()
 	}
 }
 
-// lookDue returns when an heir looks at the leader's key itself, though a watch is to tell
-// of it: while it has the place nobody else looks after the leader.
+// lookDue returns when an heir reads the leader's key itself, although it has a watch on it:
+// while it is heir, no other candidate watches the leader.
 func (l *Lock) lookDue(t *turn) time.Duration {
 	if l.Key == Lead && t.Place.Phase == Owner && !l.Blind {
 		return max(l.Looked.Mono, l.Sent.Mono) + t.cfg.Refresh

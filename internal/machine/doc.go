@@ -48,7 +48,7 @@
 // TTL that was granted, minus the margin. An answer that comes after that brings no trust
 // back. Time is the larger of what two clocks say ([Instant]).
 //
-// An heir to whom the leader has handed over leads at once if the lease that now backs the
+// An heir that the leader has handed over to leads at once if the lease that now backs the
 // record is its own place's, whose trust has not been broken and has a third of the TTL left.
 // That is safe because a hand-over requires the heir's own record, whose signature one
 // campaign alone has ever used. Otherwise it refreshes the record first.
@@ -59,5 +59,5 @@
 // and long histories of three at random: lost, late and doubled requests, answers that are
 // lost, watches that are late, crashes, partitions, resignations. In each state at most one
 // campaign trusts its lease, and the store holds its record; a record of a campaign is known
-// to it; when the faults are over, somebody is elected. Bugs that are planted are found.
+// to it; when the faults are over, a leader is elected. Bugs that are planted are found.
 package machine

@@ -25,8 +25,8 @@ const (
 	Said                         // what the owner wants to say is published
 	Unsaid                       // the store will never take that
 	HandedOver                   // the heir has the leader's key
-	Missing                      // the record was gone before it was asked to be removed
-	Abandoned                    // what may be left is left to fade
+	Missing                      // the record was gone before its removal was requested
+	Abandoned                    // a record that may be left is left to expire
 	Failed                       // the store can never do what the campaign asks
 	Refused                      // an attempt that was to be made once was refused, or unclear
 	Examine                      // ask the health check of an owner
@@ -41,7 +41,7 @@ type Cause uint8
 const (
 	NoCause   Cause = iota
 	Expired         // the lease was not refreshed in time
-	Taken           // the record is gone, or somebody else's
+	Taken           // the record is gone, or another's
 	Unhealthy       // the health check failed
 	Sightless       // an heir cannot see the leader's key, or not claim it
 	Resigned        // it was told to

@@ -81,7 +81,7 @@ func (v Verdict) String() string {
 	return [...]string{"ok", "vacant", "held", "stale", "invalid", "unclear"}[v]
 }
 
-// An Answer is what became of a request.
+// An Answer is the outcome of a request.
 type Answer struct {
 	ID      uint32
 	Key     Key

@@ -9,7 +9,7 @@ import (
 // keep refreshes a record that is ours, and publishes what its owner wants to say.
 func (t *turn) keep(l *Lock) {
 	if l.Phase == Lapsed && !t.Drain {
-		return // it fades
+		return // it expires by itself
 	}
 	if l.Fresh {
 		l.Fresh = false

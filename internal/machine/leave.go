@@ -6,8 +6,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// remove removes what is left of ours, or hands it over. What is not removed in time is
-// left to fade: nobody refreshes it.
+// remove removes our record, or hands it over. If that does not succeed in time, the record is
+// left to expire, because it is not refreshed any more.
 func (t *turn) remove(l *Lock) {
 	rec := l.Remains.Record()
 	switch {
@@ -67,7 +67,7 @@ func (t *turn) found(l *Lock, a *Answer) {
 
 // mayYetCome has the key looked at again while a hand-over to us may be half done: its leader
 // may have seen our record in the heir's key just before that was gone. That leader's request
-// ends in time. Whoever withdraws does not wait for so long.
+// ends in time. A candidate that withdraws does not wait for that long.
 func (t *turn) mayYetCome(l *Lock, a *Answer) bool {
 	if !t.cfg.Steps {
 		return false
@@ -102,7 +102,7 @@ func (t *turn) removed(l *Lock, old kv.Record, a *Answer) {
 }
 
 // lostWhileLeaving notes that our record was not there any more. If it was not we who
-// removed it, somebody else may have led beside us.
+// removed it, another candidate may have led beside us.
 func (t *turn) lostWhileLeaving(l *Lock) {
 	if !l.Asked {
 		t.emit(Effect{Kind: Missing, Key: l.Key, Record: l.Remains.Record()})
@@ -110,8 +110,8 @@ func (t *turn) lostWhileLeaving(l *Lock) {
 	t.given(l)
 }
 
-// given notes that our record is there no more. As long as our record as heir may stand,
-// whoever leads by now may hand over to us.
+// given notes that our record is no longer there. As long as our record as heir may be there,
+// the next leader may hand over to us.
 func (t *turn) given(l *Lock) {
 	l.Remains = l.Remains.removed()
 	if l.Key == Lead && t.Place.Phase == Leaving && l.Remains.Kind == Nothing {
@@ -119,9 +119,9 @@ func (t *turn) given(l *Lock) {
 	}
 }
 
-// offer prepares to hand over to the heir that the watch shows. If that shows nobody, the key
-// is removed on condition that there is none: a watch may be late, and whoever has just become
-// heir is not passed over.
+// offer prepares to hand over to the heir that the watch shows. If it shows none, the record is
+// removed on condition that there is no heir: a watch may be late, and a candidate that has just
+// become heir must not be passed over.
 func (t *turn) offer(l *Lock) {
 	l.Offers, l.HeirDue = 2, t.Look || t.Place.Seen.Record() == kv.Record{}
 	t.choose(l, t.Place.Seen.Ref)
@@ -134,14 +134,14 @@ func (t *turn) choose(l *Lock, rec Ref) {
 	}
 }
 
-// vacated takes in that our record was removed, or who is heir.
+// vacated takes in that our record was removed, or that there is an heir.
 func (t *turn) vacated(l *Lock, old kv.Record, a *Answer) {
 	l.HeirDue = false
 	if a.Verdict == Held {
 		t.choose(l, RefTo(a.Record))
 		return
 	}
-	l.Offers = 0 // there is no heir, or nobody can tell
+	l.Offers = 0 // there is no heir, or it is not known
 	t.removed(l, old, a)
 }
 
@@ -162,8 +162,8 @@ func (t *turn) handedOver(l *Lock, a *Answer) {
 	}
 }
 
-// succeededBy reports whether a record in the heir's key is that of an heir: not a lock of
-// somebody's, a call, or what is left there of ourselves.
+// succeededBy reports whether a record in the heir's key is that of an heir: not another
+// program's lock, a call, or a record of our own.
 func (t *turn) succeededBy(rec kv.Record) bool {
 	return rec.Signature != "" && !rec.Foreign && !rec.Permanent && !t.Wrote(rec) && NoteOf(rec).Calls == ""
 }

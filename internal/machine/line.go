@@ -6,9 +6,9 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A Line is our place in the line before a key (kv.Queue), as the clients of some locks keep
-// one. When those before it have gone, the place is the record in the key, whether or not
-// anybody looks.
+// A Line is our place in the line for a key (kv.Queue), as the clients of some locks keep
+// one. When those before it have gone, the place is the record in the key, even if no client
+// reads it.
 type Line struct {
 	Kind   LineKind
 	Ref                  // to the record of the place; of Unsure, what was to be put there
@@ -26,7 +26,7 @@ const (
 	InLine
 )
 
-// lineUp has the campaign join the line, now that somebody else has the key.
+// lineUp has the campaign join the line, now that another has the key.
 func (t *turn) lineUp(l *Lock) {
 	if l.Key == Lead && t.cfg.Lines && l.Line.Kind == NoPlace && l.Line.Next == never {
 		l.Line.Next = t.now.Mono
@@ -47,7 +47,7 @@ func (t *turn) queue(l *Lock) {
 	case t.cfg.Health && !l.Fit:
 		t.send(l, Ask, kv.Record{}, kv.Record{})
 	case l.Line.Kind == InLine && t.worth(l.Line.Record(), l.Line.Stayed).Left(t.now) <= 0:
-		t.loseLine(l) // to keep what nobody could lead by might keep everybody out for ever
+		t.loseLine(l) // a place that we could not lead by might keep all others out for ever
 	case l.Line.Kind == InLine:
 		l.Fit = false
 		t.send(l, Stay, l.Line.Record(), kv.Record{})
@@ -69,7 +69,7 @@ func (t *turn) worth(rec kv.Record, sent Instant) Trust {
 	return Trust{Sent: sent, Span: rec.TTL - t.cfg.Margin}
 }
 
-// loseLine ends a place. What is left of it fades.
+// loseLine ends a place. Its record is left to expire.
 func (t *turn) loseLine(l *Lock) {
 	l.Line = Line{Next: t.retry(l)}
 }

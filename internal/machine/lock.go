@@ -46,12 +46,12 @@ type Lock struct {
 	Fresh       bool  // what the watch showed last was not weighed yet
 	Blind       bool  // the first claim goes out before there is a watch
 	Fit         bool  // the health check has agreed to the claim that is due
-	Waited      bool  // somebody else had the key
+	Waited      bool  // another had the key
 	Proved      bool  // a refresh has extended an owner's trust
 	Mute        bool  // the store will not take what an owner was to publish
 	Review      bool  // the record is not as we know it: look first
-	Asked       bool  // it was asked to remove the record, or to hand over, and may have
-	HeirDue     bool  // whom to hand over to is to be looked up
+	Asked       bool  // the store was asked to remove the record, or to hand over, and may have done so
+	HeirDue     bool  // read the heir's key to find the heir
 	Tries       uint8 // that failed in a row
 	Unsaid      uint8 // tries to publish that failed in a row
 	Offers      int8  // how often it may still try to hand over
@@ -167,7 +167,7 @@ func (t *turn) leave(l *Lock, within time.Duration) {
 	}
 }
 
-// Expiry returns when the trust of an owner ends, on the monotonic clock; for anybody else, never.
+// Expiry returns when the trust of an owner ends, on the monotonic clock; never if it is no owner.
 func (l *Lock) Expiry() time.Duration {
 	if l.Phase != Owner {
 		return never
@@ -235,7 +235,7 @@ func (t *turn) hurry(l *Lock, within time.Duration) {
 }
 
 // retry sets the time of the next try after one that failed: later each time, up to a
-// bound, and spread, so that those who failed together do not come back together.
+// bound, and spread, so that candidates that failed together do not come back together.
 func (t *turn) retry(l *Lock) time.Duration {
 	d := t.backoff(l.Tries)
 	l.Tries = min(l.Tries+1, 16)

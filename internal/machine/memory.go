@@ -13,11 +13,11 @@ const (
 	maxStruck  = 16 // IDs that are remembered
 )
 
-// A Memory is what a candidate remembers between its campaigns: of those who led, for the
-// sake of flap damping, and of how many compete. A candidate that crashes forgets how long
-// it led, so those who come after it must know.
+// A Memory is what a candidate remembers between its campaigns: which candidates led and for
+// how long, for the sake of flap damping, and how many compete. A candidate that crashes forgets
+// how long it led, so the others must remember it.
 type Memory struct {
-	Looked bool    // it was told who led before, or that nobody did
+	Looked bool    // it knows who led before, or that nobody did
 	Told   bool    // the beginning of the last term was seen:
 	Odds   int8    // how unlikely it is that a vacancy that many see is claimed at once: see stage
 	Since  Instant // then
@@ -25,16 +25,16 @@ type Memory struct {
 	Token  uint64  // of that
 }
 
-// leader returns who is known to have led last.
+// leader returns the last leader that is known.
 func (m *Memory) leader() Leader {
 	var r Leader
 	if m.Last != "" {
-		_ = json.Unmarshal([]byte(m.Last), &r) // it is what leads wrote
+		_ = json.Unmarshal([]byte(m.Last), &r) // the method leads wrote it
 	}
 	return r
 }
 
-// leads takes in who leads.
+// leads takes in the present leader.
 func (m *Memory) leads(r Leader, now Instant) {
 	if r.Token != m.Token || !m.Looked {
 		m.Told, m.Since = m.Looked, Instant{}
@@ -45,7 +45,7 @@ func (m *Memory) leads(r Leader, now Instant) {
 	m.Looked, m.Token, m.Last = true, r.Token, textOfJSON(r)
 }
 
-// hear takes in who leads, as somebody else tells it who may not know yet who leads by now.
+// hear takes in the leader that another candidate reports, which may be out of date.
 func (m *Memory) hear(r Leader, now Instant) {
 	if r.Token > m.Token {
 		m.leads(r, now)
@@ -53,8 +53,8 @@ func (m *Memory) hear(r Leader, now Instant) {
 }
 
 // strikes returns the strikes that count once the last leader has gone without handing
-// over. Its record may have outlived it by fading. One that went sooner than it could fade
-// was removed by its leader, whose work was done: that has not failed.
+// over. Its record may have stayed after it, until it expired. If the record went sooner than it
+// could expire, its leader had removed it when its work was done, and did not fail.
 func (m *Memory) strikes(last Leader, now Instant, stability, ttl, fading time.Duration) map[string]int {
 	if !m.Told || now.Since(m.Since) < ttl/2 { // we may have been told late
 		return last.Strikes
@@ -78,7 +78,7 @@ func judge(strikes map[string]int, id string, lasted, stability time.Duration, f
 	if n == 0 {
 		return others
 	}
-	if len(others) >= maxStruck { // forget who has the fewest
+	if len(others) >= maxStruck { // forget the candidate with the fewest
 		delete(others, slices.MinFunc(slices.Sorted(maps.Keys(others)), func(a, b string) int { return others[a] - others[b] }))
 	}
 	if others == nil {

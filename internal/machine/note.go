@@ -18,8 +18,8 @@ type Note struct {
 	// handed on from leader to leader.
 	Strikes map[string]int `json:"strikes,omitempty"`
 
-	// Under is the leader under whom an heir stands, or the last one, or nobody if it
-	// knows of none. An heir that has not looked yet leaves it out.
+	// Under is the leader that the heir stands under, or the last one, or empty if it
+	// knows of none. An heir that has not read the leader's key yet leaves it out.
 	Under *Leader `json:"under,omitempty"`
 
 	// Waited says that an heir had waited for its place.
@@ -50,12 +50,12 @@ func NoteOf(rec kv.Record) Note {
 // Text returns the note as it is written. It is the same for the same note.
 func (n Note) Text() string { return textOfJSON(n) }
 
-// byCall reports whether an heir was called by the leader under whom it stands.
+// byCall reports whether an heir was called by the leader that it stands under.
 func (n Note) byCall() bool {
 	return n.Called != 0 && n.Under != nil && n.Called == n.Under.Token
 }
 
-// A Leader is a leader's term, as others tell of it.
+// A Leader is a leader's term, as others report it.
 type Leader struct {
 	ID      string         `json:"id"`
 	Token   uint64         `json:"token"`
@@ -64,7 +64,7 @@ type Leader struct {
 	Strikes map[string]int `json:"strikes,omitempty"` // terms in a row that ended early, by ID
 }
 
-// LeaderOf returns who leads by a record.
+// LeaderOf returns the leader that a record is of.
 func LeaderOf(rec kv.Record) Leader {
 	n := NoteOf(rec)
 	return Leader{ID: IDOf(rec.Signature), Token: rec.Token, Rank: n.Rank, Heirs: n.Heirs, Strikes: n.Strikes}

@@ -11,14 +11,14 @@ import (
 type Contender struct {
 	ID    string
 	Rank  int
-	Heirs []string // of a leader: whom it wants after it, in order
+	Heirs []string // of a leader: the candidates that should follow it, in order
 }
 
 // An Order reports whether candidate a is to come before candidate b when leader's term
 // ends.
 type Order func(leader, a, b Contender) bool
 
-// firstCome reports whether nobody comes before anybody.
+// firstCome reports whether no candidate comes before another.
 func (c *Config) firstCome() bool { return c.Order == nil }
 
 func (c *Config) before(leader, a, b Contender) bool { return c.Order != nil && c.Order(leader, a, b) }
@@ -61,9 +61,9 @@ func (t *turn) displaces(rec kv.Record) bool {
 	return t.cfg.before(n.Under.contender(), t.cfg.me(), Contender{ID: IDOf(rec.Signature), Rank: n.Rank})
 }
 
-// overtake notes whether somebody has taken the heir's place who had not waited for it: a
-// program that campaigns again and again, whose work is done at once, say. A candidate that
-// waits bids twice as soon after each of those, or it would wait for ever.
+// overtake notes whether a candidate that had not waited has taken the heir's place: for example
+// a program that campaigns again and again, and whose work is done at once. A waiting candidate
+// bids twice as soon after each such case. Otherwise it would wait for ever.
 func (t *turn) overtake(rec kv.Record) {
 	if !t.VacantSince.set() {
 		return
@@ -117,8 +117,8 @@ func (t *turn) deference(l *Lock) time.Duration {
 	return 0
 }
 
-// mayFollow reports whether the order may put somebody before us of whom we do not know
-// yet. It asks for contenders at the ends of all IDs and ranks.
+// mayFollow reports whether the order may put a candidate before us that we do not know of
+// yet. It tries contenders at the ends of all IDs and ranks.
 func (t *turn) mayFollow() bool {
 	last := t.Memory.leader().contender()
 	for _, id := range []string{"\x00", "\U0010ffff"} {
@@ -136,7 +136,7 @@ func (t *turn) lag() time.Duration {
 	return t.cfg.Spread / time.Duration(1+max(t.cfg.Rank, 0))
 }
 
-// courtesy is for how long a new heir leaves a vacancy of the leader's key to those who may
+// courtesy is how long a new heir leaves a vacancy of the leader's key to candidates that may
 // come before it.
 func (t *turn) courtesy() time.Duration {
 	if !t.Place.Waited && !t.mayFollow() {
@@ -157,7 +157,7 @@ func (t *turn) draftNote(l *Lock) string {
 			n.Heirs = last.Heirs
 		}
 		n.Strikes = t.Memory.strikes(last, t.now, t.cfg.Stability, t.cfg.TTL, t.cfg.Fading)
-	default: // who leads, the heir that is displaced has told, if there is one
+	default: // the heir that is displaced, if there is one, has reported the leader
 		rival := NoteOf(l.Rival.Record())
 		n.Waited = l.Waited
 		if n.Under = rival.Under; rival.Calls != "" && n.Under != nil {
@@ -167,7 +167,7 @@ func (t *turn) draftNote(l *Lock) string {
 	return n.Text()
 }
 
-// mirror has the heir tell who leads, or led last. All others learn that from there.
+// mirror has the heir publish who leads, or led last. All others learn it from that.
 func (t *turn) mirror() {
 	if t.cfg.firstCome() || t.Place.Phase != Owner || t.Place.Mute {
 		return
@@ -177,7 +177,7 @@ func (t *turn) mirror() {
 	t.Place.Text.Note = n.Text()
 }
 
-// noteFor returns the note that an heir leads with to whom we hand over.
+// noteFor returns the note with which the heir leads when we hand over to it.
 func (t *turn) noteFor(heir kv.Record) string {
 	mine, theirs := NoteOf(t.Lead.Remains.Record()), NoteOf(heir)
 	n := Note{Rank: theirs.Rank, Heirs: theirs.Heirs, Since: t.wall}

@@ -17,7 +17,7 @@ type Remains struct {
 	Ref
 }
 
-// stray returns what remains when a record by which nobody may lead was found.
+// stray returns what remains when a record was found that must not be used to lead.
 func (r Remains) stray(rec kv.Record) Remains {
 	doubt := r.Kind == Possible || r.Kind == Stray && r.Doubt
 	return Remains{Kind: Stray, Ref: RefTo(rec), Since: r.Since, Doubt: doubt}
@@ -45,8 +45,8 @@ const (
 	// Offered: the leader may have put our signature there, or may do so as long as our
 	// record as heir stands.
 	Offered
-	// Stray: a record of ours is there by which nobody may lead. It came too late, or under
-	// a signature that had ended. It is to be removed.
+	// Stray: a record of ours is there that must not be used to lead. It came too late, or
+	// under a signature that had ended. It is to be removed.
 	Stray
 	// Handed: the leader put our signature there. It is trusted once it has been
 	// refreshed, or by the lease that backs it if that is our own.

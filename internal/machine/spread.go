@@ -8,12 +8,12 @@ const (
 	stages    = 5
 )
 
-// stage returns how long to wait before a vacancy is claimed that a thousand may see, or
-// one alone. A few claim at once; each stage later, four times as many of those who have
-// not, unless they see by then that somebody was granted it. How few the first are, every
-// candidate learns from what becomes of its claims: it is 1 in 128 at first. For the heir's
-// place, for which nobody waits, the stages are as long as it takes a busy store to tell a
-// thousand watches of the one that was granted it.
+// stage returns how long to wait before claiming a vacancy that a thousand candidates may see,
+// or one alone. A few claim at once. At each later stage, four times as many of the others do,
+// unless they see by then that a candidate was granted it. Every candidate learns from the
+// outcome of its claims how few the first must be: at first, 1 in 128. For the heir's place,
+// which is not urgent, the stages are as long as a busy store takes to tell a
+// thousand watches which candidate was granted it.
 func (t *turn) stage(l *Lock) time.Duration {
 	unit := t.cfg.Stage
 	if l.Key == Place {
@@ -28,6 +28,6 @@ func (t *turn) stage(l *Lock) time.Duration {
 	return stages * unit
 }
 
-// granted and refused take in what became of a claim on a vacancy that others may have seen.
+// granted and refused take in the outcome of a claim on a vacancy that others may have seen.
 func (m *Memory) granted() { m.Odds = max(m.Odds-4, -firstOdds) }
 func (m *Memory) refused() { m.Odds = min(m.Odds+3, maxOdds-firstOdds) }

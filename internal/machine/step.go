@@ -19,7 +19,7 @@ type Event struct {
 	Drain    bool          // of Enter
 	Cause    Cause         // of End
 	Wall     int64         // what the wall clock shows, in Unix milliseconds: for people, in what is written now
-	Look     bool          // of End: who is heir by now a watch may not show yet
+	Look     bool          // of End: a watch may not show the present heir yet
 }
 
 // An EventKind is one kind of event.
@@ -176,7 +176,7 @@ func (t *turn) advance() {
 func (t *turn) succeed() {
 	lead, place := &t.Lead, &t.Place
 	switch {
-	case place.Phase == Lapsed: // heir no more: first of all nothing is handed over to us any more
+	case place.Phase == Lapsed: // no longer heir: first make sure that nothing is handed over to us
 		if t.now.Since(place.Trust.Sent) > t.cfg.TTL {
 			t.Backoff = 0
 		}
@@ -218,7 +218,7 @@ func (t *turn) elected() {
 	t.leave(&t.Place, t.cfg.Fading+t.cfg.Attempt) // by then nothing is there any more
 }
 
-// ends notes that we own a key no more.
+// ends notes that we no longer own a key.
 func (t *turn) ends(l *Lock, cause Cause) {
 	if l.Phase != Owner {
 		return
@@ -268,7 +268,7 @@ func (t *turn) quit(within time.Duration) {
 	t.leave(&t.Lead, within)
 }
 
-// answered takes in what became of a request.
+// answered takes in the outcome of a request.
 func (t *turn) answered(a *Answer) {
 	l := t.lock(a.Key)
 	sent := l.Pending

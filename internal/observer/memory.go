@@ -9,12 +9,12 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// most is how many names are remembered that nobody watches. The one is forgotten
-// first that was of no use for the longest time: its record is seen anew, and lives
+// most is how many names are remembered that are not watched. The name that was unused for
+// the longest time is forgotten first: its record counts as seen for the first time, and lives
 // for its TTL from then on.
 const most = 1 << 14
 
-// never is how long a record lives that nobody judges.
+// never is how long a record lives that is not judged.
 const never = time.Duration(math.MaxInt64)
 
 // A memory knows which revision of each record was seen last, and since when.
@@ -47,10 +47,10 @@ func (m *memory) now() instant {
 	return instant{mono, boot}
 }
 
-// saw notes what the register has said of a name in an answer that has arrived.
+// saw notes what the register has said about a name in an answer that has arrived.
 // Time runs from the first such moment of a revision: revisions never come back,
 // so the record was not refreshed in between. A late answer with an earlier
-// revision starts the time anew, which errs on the slow side.
+// revision restarts the time, which errs on the slow side.
 func (m *memory) saw(name string, rec kv.Record) {
 	now := m.now()
 	m.mu.Lock()
@@ -88,8 +88,8 @@ func (m *memory) recall(name string) (rec kv.Record, left time.Duration) {
 	return kv.Record{}, never
 }
 
-// left returns how long it will be before a record is judged dead that the
-// register was said to hold.
+// left returns how long it will be before a record that the register was said to hold is
+// judged dead.
 func (m *memory) left(name string, rec kv.Record) time.Duration {
 	seen, left := m.recall(name)
 	switch {
@@ -101,9 +101,9 @@ func (m *memory) left(name string, rec kv.Record) time.Duration {
 	return left
 }
 
-// left returns the same of a sighting. If a clock has gone back since, how long ago
-// that was is not known, and time starts anew: a clock that somebody has set back by a
-// year does not hold up a judgement for a year.
+// left returns the same for a sighting. If a clock has gone back since, it is not known how
+// long ago that was, and time restarts: a clock that was set back by a year does not delay
+// a judgement for a year.
 func (s *sighting) left(now instant) time.Duration {
 	if s.rec.TTL <= 0 {
 		return never
@@ -149,8 +149,8 @@ func (m *memory) drop(name string) {
 	}
 }
 
-// trim forgets names that nobody watches, until no more are left than are to be
-// remembered. The caller holds the mutex.
+// trim forgets names that are not watched, until no more than most are left. The caller holds
+// the mutex.
 func (m *memory) trim() {
 	e := m.order.Back()
 	for len(m.seen)-len(m.watched) > m.most && e != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// The register gives each refresh a revision. What callers are told is the revision
-// of what a record says, which no refresh changes, as in every other store. It is
-// made of the token and of the register's revision that the last change has
+// The register gives each refresh a revision. Callers get the revision of a record's
+// content, which no refresh changes, as in every other store. It is
+// computed from the token and the register's revision that the last change has
 // replaced, which is kept before the note:
 //
 //	17 {"rank":7}
@@ -21,7 +21,7 @@ func sealed(rec kv.Record, prior uint64) kv.Record {
 	return rec
 }
 
-// opened returns what callers are told of a record in the register.
+// opened returns a record in the register as callers see it.
 func opened(rec kv.Record) kv.Record {
 	if rec.Foreign {
 		return rec
@@ -29,7 +29,7 @@ func opened(rec kv.Record) kv.Record {
 	digits, note, _ := strings.Cut(rec.Note, " ")
 	prior, err := strconv.ParseUint(digits, 10, 64)
 	if err != nil {
-		prior, note = 0, rec.Note // somebody else has put it in
+		prior, note = 0, rec.Note // not written by this package
 	}
 	rec.Note, rec.Revision = note, revision(rec.Token, prior)
 	rec.Lease, rec.Permanent = "", false

@@ -8,16 +8,16 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A Register is what a store has to offer so that observers can judge when a record
-// of it has expired: one cell a name that is written only by those who know what it
-// holds. Each write changes the revision, to one that the cell never had before,
-// whatever became of it meanwhile: emptied, removed by an operator, written over by
-// another program. So a write that was delayed in the network for any time, or
-// arrives twice, never finds the record again that it was meant for. Nothing in a
+// A Register is what a store has to offer so that observers can judge when one of its
+// records has expired: one cell per name, and a write requires that the writer knows what
+// the cell holds. Each write changes the revision, to one that the cell never had before,
+// even if the cell was emptied, removed by an operator, or overwritten by
+// another program meanwhile. So if a write was delayed in the network for any time, or
+// arrives twice, it never again finds the record that it was meant for. Nothing in a
 // Register expires.
 //
-// A Register holds the texts of [kv.EncodeObserved], or their like; whatever else
-// lies in a cell it returns as a foreign record. Its rules of contexts, names,
+// A Register holds the texts of [kv.EncodeObserved], or similar ones. It returns
+// anything else in a cell as a foreign record. Its rules for contexts, names,
 // atomicity, reads and errors are those of [kv.Store].
 type Register interface {
 	// Get returns what the cell holds, however old, or [kv.ErrVacant].

@@ -9,7 +9,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Options are what a [Store] may be told. Nil means the defaults.
+// Options are the settings of a [Store]. Nil means the defaults.
 type Options struct {
 	// Clock reads two clocks of this host: one that stands still while the host is
 	// suspended, and one that goes on. What they show at the beginning does not
@@ -21,8 +21,8 @@ type Options struct {
 	Span func(d time.Duration) time.Duration
 }
 
-// Store is a [kv.Store] over a [Register], whose records expire for those who have
-// watched them for long enough. Use [New] to make one.
+// Store is a [kv.Store] over a [Register]. A record expires for the processes that have
+// watched it for long enough. Use [New] to make one.
 type Store struct {
 	reg    Register
 	memory *memory
@@ -31,7 +31,7 @@ type Store struct {
 
 var _ kv.Store = (*Store)(nil)
 
-// New returns a store that knows of no record how old it is.
+// New returns a store that does not know yet how old any record is.
 func New(reg Register, opts *Options) *Store {
 	if opts == nil {
 		opts = &Options{}
@@ -48,13 +48,12 @@ func New(reg Register, opts *Options) *Store {
 	return s
 }
 
-// tries is how often a create looks what keeps it out: more often only if others
-// come and go meanwhile.
+// tries is how often a create tries, if other records come and go meanwhile.
 const tries = 3
 
 // Create implements [kv.Store]: one Put into an empty cell, or over the revision that
-// was judged dead. What it finds in its way counts as seen, so that whoever only
-// knocks gets in too.
+// was judged dead. A record that keeps it out counts as seen, so a caller that only calls
+// Create, and never watches, gets in too.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if err := s.check(name, rec); err != nil {
 		return kv.Record{}, err
@@ -81,7 +80,7 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 			return kv.Record{}, held(name)
 		}
 	}
-	return kv.Record{}, held(name) // by those who come and go
+	return kv.Record{}, held(name) // by others that come and go
 }
 
 // replace puts rec in the place of a dead record, or in an empty cell. A signature
@@ -124,8 +123,8 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (got
 	return got, err
 }
 
-// Refresh implements [kv.Store]: one Put of what the cell holds, in its own place.
-// What was published meanwhile, by a call perhaps whose answer was lost, stays.
+// Refresh implements [kv.Store]: one Put of what the cell already holds.
+// A value that was published meanwhile, perhaps by a call whose answer was lost, stays.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (got kv.Record, err error) {
 	if err := checkOwn(name, rec); err != nil {
 		return kv.Record{}, err
@@ -137,8 +136,8 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (got kv
 	return got, err
 }
 
-// Delete implements [kv.Store]. A record that was judged dead is removed too, though
-// the safe held it no more.
+// Delete implements [kv.Store]. It also removes a record that was judged dead, though
+// the safe counted as vacant.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err := checkOwn(name, rec); err != nil {
 		return err
@@ -170,8 +169,8 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	return opened(cell), nil
 }
 
-// Lifetime implements [kv.Store]. Whoever has not watched a record sees it for its
-// TTL from then on, however old it is.
+// Lifetime implements [kv.Store]. For a process that has not watched a record, it lives for
+// its TTL from the first sighting on, however old it is.
 func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	if err := s.checkTTL(ttl); err != nil {
 		return kv.Lifetime{}, err
@@ -230,7 +229,7 @@ func (s *Store) remove(ctx context.Context, name string, cell kv.Record) error {
 	return err
 }
 
-// look reads the register, notes what it says, and judges.
+// look reads the register, notes the answer, and judges.
 func (s *Store) look(ctx context.Context, name string) (cell kv.Record, dead bool, err error) {
 	cell, err = s.reg.Get(ctx, name)
 	if errors.Is(err, kv.ErrVacant) {

@@ -14,15 +14,15 @@ import (
 // again.
 const least = time.Millisecond
 
-// A news is what the register's watch has told last.
+// A news is the last state that the register's watch has shown.
 type news struct {
 	rec kv.Record
 	err error
 }
 
-// Watch implements [kv.Store]. A record that was not changed for its TTL is looked at
-// once more before it is judged, so that no vacancy is told of by somebody who was
-// only cut off. If a record turns out to live that was judged dead, it is yielded
+// Watch implements [kv.Store]. If a record was not changed for its TTL, Watch reads it
+// once more before it judges, so that an observer that was only cut off does not report a
+// vacancy. If a record that was judged dead turns out to live, it is yielded
 // again.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
@@ -52,8 +52,8 @@ func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 }
 
 // listen reads the register's watch until stop is called, which waits for it to end.
-// The channel holds the latest news that nobody has taken yet. What it tells counts
-// as seen when it arrives, however slow the reader is.
+// The channel holds the latest news that was not received yet. News counts as seen when it
+// arrives, however slow the reader is.
 func (s *Store) listen(ctx context.Context, name string) (latest <-chan news, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ch, done := make(chan news, 1), make(chan struct{})
@@ -99,7 +99,7 @@ type watch struct {
 	told  bool        // something was yielded
 	last  kv.Record   // and this was the last; zero for a vacant safe
 
-	behind bool // a look has found something else than the register's watch told
+	behind bool // a read has found a state that the register's watch has not shown
 }
 
 // hear takes in what the register has told.
@@ -125,9 +125,9 @@ func (w *watch) hear(n news) {
 	w.wait(left)
 }
 
-// judge looks whether the time of the record is over. Whatever else the look finds
-// is for the register's watch to tell, which never goes back; it is given another
-// TTL for that.
+// judge checks whether the record's time is over. If the read finds anything else, the
+// register's watch, which never goes back, will show that; it gets another TTL
+// for it.
 func (w *watch) judge(ctx context.Context) {
 	if left := w.s.memory.left(w.name, w.cell); left > 0 && !w.behind {
 		w.wait(left)
