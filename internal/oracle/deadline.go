@@ -97,7 +97,7 @@ func (r request) puts() string {
 
 // grants reports whether a request was answered with a lease under token. To
 // publish a value, which is a swap, grants none. A place in line is granted as a
-// record is: it becomes one without anybody's doing.
+// record is: it becomes one without any request.
 func (r request) grants(token uint64) bool {
 	return (r.enters() || r.sent.Op == "refresh" || r.sent.Op == "stay") &&
 		r.answered.Result == history.OK && r.answered.Token == token
@@ -184,7 +184,7 @@ func (l *ledger) before(trust history.Event) []request {
 }
 
 // doubtful returns the first request with an unclear answer that may have
-// put in the record that was seen. Which of several it was, nobody knows; the store has
+// put in the record that was seen. It is not known which of several it was; the store has
 // carried one of them out, or none.
 func (l *ledger) doubtful(seen history.Event) (first request, found bool) {
 	for _, r := range l.unclear {

@@ -74,7 +74,7 @@ func (e Evidence) touched(t history.Stretch) bool {
 }
 
 // Overlaps counts the pairs of terms that follow each other and overlap,
-// whoever is to blame.
+// for any reason.
 func Overlaps(h history.History) int {
 	terms, n, end := h.Stretches(), 0, time.Duration(-1)
 	for _, t := range terms {
@@ -115,13 +115,13 @@ func LeaderInTime(e Evidence) Finding {
 // A Wait is how long a leader was waited for.
 type Wait struct {
 	After string
-	Took  time.Duration // the largest Duration if nobody came
+	Took  time.Duration // the largest Duration if none came
 	Bound time.Duration
 }
 
-// Waits returns how long each leader that was due was waited for, in order: until
-// somebody was elected, or a leader's lease was extended. That one still trusts
-// the lease that it was granted before is no sign of a leader.
+// Waits returns how long it took until each leader that was due was there, in order: until
+// a candidate was elected, or a leader's lease was extended. A leader that still trusts
+// the lease that it was granted before does not count.
 func Waits(h history.History) []Wait {
 	waits := []Wait{}
 	signs := h.Of("", history.Elected, history.Extended)

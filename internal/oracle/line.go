@@ -9,9 +9,9 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// InOrder is the rule that the safe is had in the order in which records were put
-// in or joined the line, that nobody leads whose turn it was not yet, and that no
-// old client is overtaken. It needs a store that notes who has the safe.
+// InOrder is the rule that candidates get the safe in the order in which their records were put
+// in or joined the line, that no candidate leads before its turn, and that no
+// old client is overtaken. It needs a store that notes which record the safe holds.
 func InOrder(e Evidence) Finding {
 	f := Finding{Promise: "everybody in turn"}
 	o := order{waiting: map[uint64]string{}, had: map[uint64]bool{}}
@@ -75,9 +75,9 @@ func (o *order) hold(ev history.Event) string {
 	return ""
 }
 
-// TurnPassed is the rule that whoever has the safe leads soon, or makes room: a
-// record by which nobody leads is gone after a while, whatever its owner's network
-// does to it.
+// TurnPassed is the rule that the owner of the record in the safe leads soon, or makes room:
+// a record without a leader is gone after a while, whatever the network does to its
+// owner.
 func TurnPassed(e Evidence) Finding {
 	f := Finding{Promise: "a turn is taken or passed on"}
 	if e.Turn == 0 {

@@ -4,7 +4,7 @@
 //
 // A rule answers Broken if the history shows a promise broken, Kept if it shows
 // it kept, and Silent if it shows nothing of the kind: a history without fencing
-// tokens says nothing about them. Silence is no proof. Whoever judges says which
+// tokens says nothing about them. Silence is no proof. The caller says which
 // rules must have spoken.
 //
 // Each rule is itself tested on a history that breaks it and, in the

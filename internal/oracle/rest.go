@@ -48,7 +48,7 @@ func RequestsBounded(e Evidence) Finding {
 	return f.kept(n, "%d requests, at most %d of one candidate within a TTL", n, most)
 }
 
-// ForeignUnharmed is the rule that what somebody else put into the safe is
+// ForeignUnharmed is the rule that a record of another program in the safe is
 // still there when it is looked for.
 func ForeignUnharmed(e Evidence) Finding {
 	f := Finding{Promise: "foreign records unharmed"}

@@ -9,11 +9,11 @@ import (
 )
 
 // HandedOver is the rule that a leader that gives up while there is an heir hands
-// the safe over: it is the heir's next, at once, and nobody finds it vacant in
-// between. It needs a store that notes who has the safe.
+// the safe over: it is the heir's next, at once, and no candidate finds it vacant in
+// between. It needs a store that notes which record the safe holds.
 //
-// A leader whose term ends at the moment when it calls its heir, to yield to it, has
-// taken that one's place: there is no heir then, until somebody stands again.
+// If a leader's term ends at the moment when it calls its heir, to yield to it, the call has
+// taken the heir's place: there is no heir then, until a candidate competes for it again.
 func HandedOver(e Evidence) Finding {
 	f := Finding{Promise: "handed over without a gap"}
 	holds, n := e.Of("", history.Holds), 0
@@ -68,9 +68,9 @@ func TransferDone(e Evidence) Finding {
 	return f.kept(n, "%d times", n)
 }
 
-// RequestDone is the rule that whoever asks a leader from outside, and is told that
-// it is done, can rely on it: the safe was not the same leader's all the time, or its
-// record has lapsed, and if another was to lead, that one had it.
+// RequestDone is the rule that if a request to a leader from outside is reported as done, it
+// was done: the same leader did not have the safe all the time, or its
+// record has lapsed. If another was to lead, that one had the safe.
 func RequestDone(e Evidence) Finding {
 	f := Finding{Promise: "what is asked for is done"}
 	holds, n := e.Of("", history.Holds), 0
@@ -95,8 +95,8 @@ func RequestDone(e Evidence) Finding {
 
 // lapsed reports whether a record was not written for its TTL as granted, all but what
 // clocks may differ by, before it was again or the time to is reached, which is after
-// from. Where observers judge it is dead to who has watched it, though the store holds
-// it.
+// from. Where observers judge, the record is dead for a candidate that has watched it, though
+// the store holds it.
 func (e Evidence) lapsed(token uint64, from, to time.Duration) bool {
 	last, ttl := never, e.TTL
 	for _, ev := range e.Of("", history.Answered) {
@@ -116,7 +116,7 @@ func (e Evidence) lapsed(token uint64, from, to time.Duration) bool {
 	return last < never && to-last >= ttl-ttl/50
 }
 
-// during returns who had the safe from one time to another, in order.
+// during returns the owners of the safe from one time to another, in order.
 func during(holds []history.Event, from, to time.Duration) []history.Event {
 	had := []history.Event{{Kind: history.Holds}} // it is vacant at first
 	for _, ev := range holds {
@@ -132,7 +132,7 @@ func during(holds []history.Event, from, to time.Duration) []history.Event {
 	return had
 }
 
-// WaitingIsFree is the rule that who is not next does not watch the leader, and
+// WaitingIsFree is the rule that a candidate that is not next does not watch the leader, and
 // sends nothing while nothing happens.
 func WaitingIsFree(e Evidence) Finding {
 	f := Finding{Promise: "waiting is free"}
@@ -154,7 +154,7 @@ func WaitingIsFree(e Evidence) Finding {
 	return f.kept(n, "%d times", n)
 }
 
-// PreferredLeads is the rule that whoever is preferred to the others leads after a
+// PreferredLeads is the rule that the candidate that is preferred to the others leads after a
 // while.
 func PreferredLeads(e Evidence) Finding {
 	f := Finding{Promise: "the preferred one leads"}

@@ -94,8 +94,8 @@ func (e Evidence) ended(t history.Stretch) history.Event {
 }
 
 // CallbacksPaired is the rule that a leader's work is started once for each
-// term that it starts in, never twice at once, and its end is told, exactly
-// once. Only who was killed is excused.
+// term that it starts in, never twice at once, and its end is reported exactly
+// once. Only a process that was killed is excused.
 func CallbacksPaired(e Evidence) Finding {
 	f := Finding{Promise: "callbacks in pairs"}
 	working := map[string]history.Event{}

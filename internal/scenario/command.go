@@ -130,7 +130,7 @@ func (w *world) asLeader(a args, done string, do func(context.Context, *election
 	return nil
 }
 
-// request asks as somebody does who does not stand.
+// request sends a request to the leader from outside the election.
 func (w *world) request(a args) error {
 	view := kvfault.Wrap(w.store)
 	view.On().DelayRequests(5 * time.Millisecond)

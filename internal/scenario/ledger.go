@@ -9,8 +9,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A ledger is the store as it is, beneath what the candidates see of it. It notes
-// whose record handed the safe to whose, and that nobody asks without a pause.
+// A ledger is the store itself, beneath what the candidates see of it. It notes
+// which record handed the safe to which, and that no candidate sends requests without a pause.
 type ledger struct {
 	kv.Store
 	t testing.TB
@@ -56,7 +56,7 @@ func (l *ledger) Swap(ctx context.Context, name string, old, next kv.Record) (kv
 	return rec, err
 }
 
-// swap has it noted whose record was handed the safe before anybody knows.
+// swap notes which record was handed the safe, before any candidate knows.
 func (l *ledger) swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

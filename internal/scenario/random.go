@@ -16,9 +16,9 @@ import (
 	"github.com/electkv/election/internal/seam"
 )
 
-// Explore plays scripts that nobody thought of. Whatever befalls the candidates of a
-// succession, in whatever order, what every scenario asserts holds; and when all is
-// well again, somebody comes to lead and somebody to be next, by rank the highest of
+// Explore plays random scripts. Whatever happens to the candidates of a
+// succession, in any order, what every scenario asserts holds. When all is
+// well again, one candidate leads and one is next: by rank the highest of
 // all.
 func Explore(t *testing.T, engine seam.Engine) {
 	rapid.Check(seam.Quiet{T: t}, func(rt *rapid.T) {
@@ -42,7 +42,7 @@ func Explore(t *testing.T, engine seam.Engine) {
 func playOn(t testing.TB, engine seam.Engine, s *script) string {
 	w := newWorld(t, engine, s)
 	for _, st := range s.steps {
-		_ = w.step(st) // who does not lead cannot resign
+		_ = w.step(st) // a candidate that does not lead cannot resign
 	}
 	w.trace.add(turnCommand, "> all is well")
 	stand, top := 0, 0
@@ -58,7 +58,7 @@ func playOn(t testing.TB, engine seam.Engine, s *script) string {
 	time.Sleep(10 * s.ttl)
 	w.settles(min(stand, 2), 0)
 	if s.order == "rank" && !strings.Contains(s.steps[1].text, "maxterm") {
-		time.Sleep(200 * 3 * s.ttl) // longer than anybody is held back
+		time.Sleep(200 * 3 * s.ttl) // longer than any candidate is held back
 		w.settles(min(stand, 2), top)
 	}
 	w.trace.add(turnCommand, "at the end %s; %s", w.state(), w.shares())

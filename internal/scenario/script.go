@@ -40,13 +40,13 @@ type verb struct {
 	setup func(*script, args) error // what it does when it is read
 	do    func(*world, args) error  // and when it is played
 	quiet bool                      // it does not show in the trace
-	calm  bool                      // it is no fault, and nobody's wish
+	calm  bool                      // it is neither a fault nor a wish
 }
 
 // Args are what a command is given.
 type args struct {
 	id     string        // NAME of a newcomer, or ID of a candidate
-	to     string        // TO: whoever goes by this ID, whether or not it stands
+	to     string        // TO: the candidate with this ID, whether or not it stands
 	ids    []string      // IDS
 	d      time.Duration // D
 	order  string        // ORDER

@@ -27,8 +27,8 @@ type traced struct {
 	text string
 }
 
-// The turns of what happens at the same instant. Who saw it first is nobody's
-// promise; that nothing of it overlaps is asserted when it happens.
+// The turns of what happens at the same instant. Their order is not promised;
+// that they do not overlap is asserted when they happen.
 const (
 	turnEnd = iota
 	turnStopped
@@ -65,9 +65,9 @@ func (tr *trace) String() string {
 	return b.String()
 }
 
-// A moment is how far apart, in seconds, what belongs together may be: who of two
-// goroutines comes first, at the same instant, is nobody's promise, and a trace
-// tells tenths.
+// A moment is how far apart, in seconds, events that belong together may be: which of two
+// goroutines comes first at the same instant is not promised, and a trace
+// has tenths.
 const moment = 0.15
 
 // stamp matches a time in a trace.

@@ -109,8 +109,8 @@ func (w *world) state() string {
 	return says(leader.ID, err, election.ErrNoLeader) + " leads, " + says(heir.ID, herr, election.ErrNoHeir) + " is next"
 }
 
-// shares says for how long each candidate has led. Who is paused leads no longer than
-// until the next one does, whatever it would say.
+// shares says for how long each candidate has led. A paused candidate counts as leader only
+// until the next one leads, whatever it believes.
 func (w *world) shares() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *world) shares() string {
 }
 
 // close ends everything, and waits until nothing of it is left: no goroutine, and
-// no record that somebody keeps.
+// no record that is still refreshed.
 func (w *world) close() {
 	w.end()
 	w.mu.Lock()
@@ -200,7 +200,7 @@ func (w *world) begins(p *process, term *election.Term) {
 	}
 	for _, old := range before {
 		if old.p.is(dead) || old.p.is(paused) {
-			continue // it does nothing; who wakes up is checked then
+			continue // it does nothing; it is checked when it wakes up
 		}
 		if old.term.Err() == nil {
 			w.t.Errorf("two leaders: %s begins term %d while %s's term %d is alive", p.id, term.Token(), old.p.id, old.term.Token())
@@ -245,7 +245,7 @@ func (w *world) frees(token uint64) {
 	}
 }
 
-// check asks everybody who ever led whether they think that they lead.
+// check asks every candidate that ever led whether it believes that it leads.
 func (w *world) check() {
 	w.mu.Lock()
 	all := slices.Clone(w.terms)
@@ -262,7 +262,7 @@ func (w *world) check() {
 }
 
 // checkChanges: without faults or wishes, the leader changes at most once for each
-// who joins.
+// candidate that joins.
 func (w *world) checkChanges() {
 	for _, st := range w.script.steps {
 		if !st.verb.calm || st.args.max != 0 {

@@ -20,7 +20,7 @@ type Node struct {
 	Plan  NodePlan
 	Link  kv.Store // its way to the store
 	Store kv.Store // the same, which notes what the candidate asks
-	// Errand is what somebody outside asks for who has this process; nil in those of
+	// Errand is what this process asks of the leader from outside; nil in those of
 	// candidates.
 	Errand *Act
 
@@ -155,7 +155,7 @@ func (n *Node) suspend(w Window) {
 	clock := n.Clock()
 	clock.Sleeps = append(slices.Clone(clock.Sleeps), w)
 	n.clock.Store(&clock)
-	n.look(history.OK) // who looks at that clock only trusts its lease for longer now
+	n.look(history.OK) // a candidate that reads only that clock now trusts its lease for longer
 }
 
 // Now returns the true time since the beginning of the world.
@@ -164,7 +164,7 @@ func (n *Node) Now() time.Duration { return n.w.Now() }
 // Schedule returns the schedule of the world that it is in.
 func (n *Node) Schedule() *Schedule { return &n.w.Schedule }
 
-// Heeds reports whether the candidate heeds the succession.
+// Heeds reports whether the candidate uses the succession.
 func (n *Node) Heeds() bool { return n.w.heeds(n.Plan) }
 
 // Ends returns when all candidates are told to leave.
@@ -203,8 +203,8 @@ func (n *Node) Read() (mono, boot time.Duration) {
 }
 
 // StandStill returns at once, or when the candidate's process goes on if it
-// stands still at this time. Whoever stands still goes on one nanosecond after
-// the one who came before.
+// stands still at this time. Goroutines that stand still go on one after the other, a
+// nanosecond apart.
 func (n *Node) StandStill() {
 	place := time.Duration(n.standing.Add(1))
 	defer n.standing.Add(-1)
@@ -242,7 +242,7 @@ func (n *Node) Lead(ctx context.Context, term Term) error {
 }
 
 // Begin notes that the candidate was elected and is told to work, and asks
-// everybody else who leads whether they still think so.
+// all other leaders whether they still believe that they lead.
 func (n *Node) Begin(term Term) {
 	n.mu.Lock()
 	n.terms++
@@ -270,7 +270,7 @@ func (n *Node) asked() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if _, frozen := n.stands(n.w.Now()); frozen {
-		return // nobody answers
+		return // no process is there to answer
 	}
 	if n.term != nil && !n.stopped && n.term.Err() == nil {
 		n.w.Note(history.Event{Who: n.Name, Kind: history.Worked, Token: n.token})
@@ -360,8 +360,8 @@ func (n *Node) Finish(term Term, cause error) {
 	n.campaigns()
 }
 
-// handOver notes that somebody must lead soon after a term that was given up,
-// this candidate or another: the record does not have to fade first.
+// handOver notes that a candidate, this one or another, must lead soon after a term that was
+// given up: the record does not have to expire first.
 func (n *Node) handOver(token uint64) {
 	if held, _ := n.w.store.safe("").holder(); held != token && held != 0 {
 		return // it was another's before: that one may take its time

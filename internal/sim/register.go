@@ -25,11 +25,11 @@ func (n *Node) span(d time.Duration) time.Duration {
 	return n.Clock().After(now, d) - now
 }
 
-// Cells returns the candidate's way to the store where nobody judges there.
+// Cells returns the candidate's way to a store that does not judge expiry.
 func (n *Node) Cells() observer.Register { return cells{n.link} }
 
-// ReadToJudge returns what the host's clocks show to who judges records: of the one
-// that goes on through a suspend, somebody may have set it forward.
+// ReadToJudge returns what the host's clocks show for judging records: the one
+// that goes on through a suspend may have been set forward.
 func (n *Node) ReadToJudge() (mono, boot time.Duration) {
 	mono, boot = n.Read()
 	if leap := n.Plan.Leap; leap.To > 0 && n.w.Now() >= leap.From {

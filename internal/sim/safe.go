@@ -9,8 +9,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A safe is a line of records, of which it holds the first. Where the schedule has
-// no lines nobody can join, and there is one at most.
+// A safe is a line of records, of which it holds the first. If the schedule has
+// no lines, no candidate can join, and there is one record at most.
 type safe struct {
 	*store
 	name  string // as history.Event.Safe has it
@@ -67,7 +67,7 @@ func (f *safe) change(do func()) {
 	}
 }
 
-// holds notes who has the safe from now on.
+// holds notes which record the safe holds from now on.
 func (f *safe) holds() {
 	f.since = f.w.Now()
 	e := history.Event{Kind: history.Holds}
@@ -94,8 +94,8 @@ func (f *safe) first() kv.Record {
 	return f.line[0].rec
 }
 
-// find returns where a record is in line, or -1. Adapters refuse to touch what is
-// foreign; this store does what it is asked, so that it shows who asks.
+// find returns where a record is in line, or -1. Adapters refuse to touch foreign records.
+// This store does what it is asked, so that it shows which candidate asks.
 func (f *safe) find(rec kv.Record) int {
 	return slices.IndexFunc(f.line, func(p *place) bool {
 		return p.rec.Owns(rec) || p.rec.Foreign && p.rec == rec
@@ -246,7 +246,7 @@ func (f *safe) remove(by caller, rec kv.Record) answer {
 	return answer{}
 }
 
-// vacate does so if nobody is in the line of another safe. All safes share the mutex.
+// vacate does so if the line of another safe is empty. All safes share the mutex.
 func (f *safe) vacate(by caller, rec kv.Record, own *safe) answer {
 	if len(own.line) > 0 {
 		return answer{rec: own.line[0].rec, err: kv.ErrHeld}
@@ -345,12 +345,12 @@ func (f *safe) empty() {
 	})
 }
 
-// enqueue lets an old client wait for the safe, who uses it for a lock.
+// enqueue lets an old client, which uses the safe for a lock, wait for it.
 func (f *safe) enqueue(client int) {
 	f.change(func() { f.outside = append(f.outside, client) })
 }
 
-// admit lets old clients in: to the end of the line, or where nobody can join one,
+// admit lets old clients in: to the end of the line, or if there are no lines,
 // into a vacant safe.
 func (f *safe) admit() {
 	for len(f.outside) > 0 && !f.down && (f.w.Store.Lines || len(f.line) == 0) {
@@ -399,7 +399,7 @@ func (f *safe) has(token uint64) bool {
 	return slices.ContainsFunc(f.line, func(p *place) bool { return p.rec.Token == token })
 }
 
-// queue returns who is in line, in order, and since when the first is.
+// queue returns the owners of the records in line, in order, and since when the first is there.
 func (f *safe) queue() (owners []string, since time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -410,7 +410,7 @@ func (f *safe) queue() (owners []string, since time.Duration) {
 }
 
 // holder returns the token of the record in the safe, zero if it is vacant, and how
-// long that has to live if nobody refreshes it.
+// long that lives if it is not refreshed.
 func (f *safe) holder() (token uint64, left time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

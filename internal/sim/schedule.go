@@ -33,7 +33,7 @@ type StorePlan struct {
 	Lines  bool          // candidates can wait in line
 	Leases bool          // what keeps records alive has a name, and can keep several
 	Whole  bool          // it hands over in one step, if it judges expiry itself
-	// Rude is set if whoever joins the line comes before all who wait there.
+	// Rude is set if a candidate that joins the line comes before all that wait there.
 	Rude bool
 	// Still is set if a refresh leaves the revision as it is where observers judge.
 	Still bool
@@ -45,7 +45,7 @@ type Expiry string
 // Who may judge.
 const (
 	ByStore    Expiry = ""         // the store, by its own clock
-	ByObserver Expiry = "observer" // whoever has seen one revision for long enough
+	ByObserver Expiry = "observer" // a candidate that has seen one revision for long enough
 )
 
 // A NodePlan says what kind of candidate it is.
@@ -55,13 +55,13 @@ type NodePlan struct {
 	Dwell time.Duration // at most, until it gives a term up by itself; zero means never
 	Lag   time.Duration // at most, from the end of a term until its work has stopped
 	Deaf  bool          // its host has no clock that counts suspends
-	Leap  Window        // at From somebody sets the wall clock forward by To, by which it judges records
+	Leap  Window        // at From the wall clock, by which the store judges records, is set forward by To
 	Asks  Asks
 
 	Joins time.Duration // when it comes, after all others before it
 	Rank  int
 	Heirs []string // whom it wants after it, at first
-	Plain bool     // it heeds no succession
+	Plain bool     // it uses no succession
 }
 
 // Asks says whom the work asks before each step whether it may go on. Each can
@@ -99,7 +99,7 @@ type Fault struct {
 // Whom a fault concerns, if not one candidate by its index.
 const (
 	Everybody = -1
-	Leader    = -2 // whoever leads at From; nobody if nobody does
+	Leader    = -2 // the candidate that leads at From, if any
 )
 
 // A Kind is what goes wrong.
@@ -156,8 +156,9 @@ func Parse(text string) (s Schedule, err error) {
 	return s, err
 }
 
-// Life returns how long the store keeps a dead candidate's record, on its clock; or
-// how long it is before the last has judged it who could not watch it while it lived.
+// Life returns how long the store keeps a dead candidate's record, on its clock. Where observers
+// judge, it is the time until the last of them has judged the record, even one that could not
+// watch it while it lived.
 func (s *Schedule) Life() time.Duration {
 	if s.Store.Expiry == ByObserver {
 		return 2 * s.Store.grant(s.TTL)
@@ -165,7 +166,7 @@ func (s *Schedule) Life() time.Duration {
 	return s.Store.grant(s.TTL) + s.Store.Lazy
 }
 
-// grant returns the TTL that the store gives to who asks for ttl.
+// grant returns the TTL that the store grants for ttl.
 func (p StorePlan) grant(ttl time.Duration) time.Duration {
 	if granted := max(ttl, p.Least); p.Most == 0 || granted < p.Most {
 		return granted
@@ -173,10 +174,10 @@ func (p StorePlan) grant(ttl time.Duration) time.Duration {
 	return p.Most
 }
 
-// Bound returns within what time of the last fault somebody leads: the life of a
-// record that is written by the last message on its way, by a slow clock; the
-// work of one that must stop first; and a few pauses between tries of candidates
-// whom the store does not tell of the vacancy.
+// Bound returns the time after the last fault within which a candidate must lead: the life of a
+// record that the last message on its way writes, by a slow clock; the time for a leader's
+// work to stop; and a few pauses between tries of candidates that the store does not tell of
+// the vacancy.
 func (s *Schedule) Bound() time.Duration {
 	lag, late := time.Duration(0), s.Delay
 	for _, n := range s.Nodes {
@@ -194,11 +195,11 @@ func (s *Schedule) Bound() time.Duration {
 	return life + life/50 + late + lag + 2*s.TTL + 10*s.Delay
 }
 
-// Turn returns for how long a record may be in the safe by which nobody leads. Its
-// owner says that it stays for as long as it would trust it, and not when it has
-// stood still in between; the last that it has said may be under way for long, and
-// is good for a life of the record. Where observers judge, its record stays until
-// one of them can.
+// Turn returns for how long a record may be in the safe without its owner leading. The
+// owner calls Stay for as long as it would trust the record, and not after it has
+// stood still in between. The last of these calls may be under way for long, and extends
+// the record by one life. Where observers judge, the record stays until one of them has
+// judged it.
 func (s *Schedule) Turn() time.Duration {
 	worst, slow := map[Kind]time.Duration{}, s.Delay
 	var anew, alone time.Duration

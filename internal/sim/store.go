@@ -19,7 +19,7 @@ type store struct {
 	mu     sync.Mutex
 	safes  []*safe           // the leader's first
 	lives  map[string]*life  // by lease, where the schedule has leases
-	owners map[string]string // who signed what
+	owners map[string]string // the candidate's name, by signature
 	count  uint64            // the last token or revision
 	down   bool
 }

@@ -24,7 +24,7 @@ type stream struct {
 	of     request
 	latest chan sight
 	last   time.Duration // when the last sight arrives
-	gone   bool          // nobody listens; guarded by the store's mutex
+	gone   bool          // its reader has gone; guarded by the store's mutex
 }
 
 // push sends a sight on its way. The caller holds the store's mutex.
@@ -38,7 +38,7 @@ func (st *stream) push(s sight) {
 	time.AfterFunc(st.last-now, func() { st.put(s) })
 }
 
-// put replaces a sight that nobody has taken yet.
+// put replaces a sight that was not received yet.
 func (st *stream) put(s sight) {
 	select {
 	case old := <-st.latest:

@@ -11,16 +11,16 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// An Order is who is next, if anybody.
+// An Order says which candidate is next, if any.
 type Order string
 
 // The orders.
 const (
-	NoOrder   Order = "" // nobody is
+	NoOrder   Order = "" // none is
 	FirstCome Order = "first"
 	ByRank    Order = "rank"
 	Ring      Order = "ring"
-	InLine    Order = "line" // by the lists of those who led
+	InLine    Order = "line" // by the leaders' lists
 )
 
 // A Succession says how leaders succeed each other.
@@ -31,7 +31,7 @@ type Succession struct {
 	Acts      []Act
 }
 
-// An Act is what somebody wants of whoever leads at a time.
+// An Act is a request to the leader, or an action of it, at some time.
 type Act struct {
 	Verb Verb
 	At   time.Duration
@@ -62,7 +62,7 @@ func (s *Schedule) steadiness() time.Duration {
 }
 
 // Steady reports whether a leader leads until something goes wrong or it has had
-// enough: it gives way to nobody.
+// enough: it does not give way.
 func (s *Schedule) Steady() bool {
 	ranks := false
 	for _, n := range s.Nodes {
@@ -77,10 +77,10 @@ func (s *Schedule) lasting() bool {
 		!slices.ContainsFunc(s.Nodes, func(n NodePlan) bool { return n.Dwell > 0 })
 }
 
-// heeds reports whether a candidate heeds the succession.
+// heeds reports whether a candidate uses the succession.
 func (s *Schedule) heeds(n NodePlan) bool { return s.Order != NoOrder && !n.Plain }
 
-// act has whoever leads do something, or somebody ask for it.
+// act has the leader do something, or has a request sent to it.
 func (w *World) act(a Act, asker *Node) {
 	if a.Verb == AskResign || a.Verb == AskTransfer {
 		w.ask(asker)
@@ -96,7 +96,7 @@ func (w *World) act(a Act, asker *Node) {
 	}
 }
 
-// ask has somebody outside ask something of the leader.
+// ask sends a request to the leader from outside.
 func (w *World) ask(asker *Node) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.Horizon-w.Now())
 	defer cancel()
@@ -115,8 +115,8 @@ func (n *Node) Reply(since time.Duration, result string) {
 	n.w.Note(e)
 }
 
-// do does what a leader is told to, beside its work, and reports whether it stops
-// that for it: who leads by hand hands over by hand, when the work has stopped.
+// do carries out a leader's act beside its work, and reports whether the work stops
+// for it: a leader without Run hands over by itself, when the work has stopped.
 func (n *Node) do(ctx context.Context, term Term, a Act) (stops bool) {
 	switch {
 	case a.Verb == SetHeirs:
@@ -164,12 +164,12 @@ func (n *Node) transfer(ctx context.Context, term Term, to string) {
 	}
 }
 
-// passes notes that the safe goes to somebody as soon as the work has stopped, if
+// passes notes that the safe goes to another candidate as soon as the work has stopped, if
 // nothing is wrong by then.
 func (n *Node) passes(token uint64, to string) {
 	within := n.Plan.Lag + n.w.soon()
 	if _, left := n.w.store.safe("").holder(); n.Plan.Style == ByCampaign && left < n.w.soon() {
-		return // it may fade before, as nobody keeps it
+		return // it may expire before, because it is not refreshed
 	}
 	if !n.w.Store.Lines && n.w.quiet(within) && n.w.Now() < n.w.Horizon-2*n.w.TTL-n.Plan.Lag {
 		n.w.Note(history.Event{Who: n.Name, Kind: history.Passes, Token: token, Value: to, Within: within})
@@ -177,7 +177,7 @@ func (n *Node) passes(token uint64, to string) {
 }
 
 // inherits notes that the heir has the safe next, if there is one that has stood
-// for a while, and nobody else is about to.
+// for a while, and no other is about to be heir.
 func (n *Node) inherits(token uint64) {
 	enough := n.w.Now() - n.w.TTL
 	heir, since := n.w.store.safe(history.Heir).queue()
@@ -197,8 +197,8 @@ func (n *Node) inherits(token uint64) {
 	n.passes(token, heir[0])
 }
 
-// prefers notes who leads when nothing has been wrong for long enough: for a
-// leader to give way, with all the patience that faults may have taught it, and to
+// prefers notes which candidate must lead when nothing has been wrong for long enough for a
+// leader to give way, with the longest wait that faults may have caused, and to
 // stop its work.
 func (w *World) prefers(calm Window) {
 	after := w.steadiness()<<min(2*len(w.Faults), 6) + w.TTL
@@ -227,7 +227,7 @@ func (w *World) peace() {
 	}
 }
 
-// best returns who has the highest rank, if ranks decide.
+// best returns the candidate with the highest rank, if ranks decide.
 func (w *World) best() (names []string) {
 	highest := 0
 	for i, n := range w.nodes {
@@ -244,7 +244,7 @@ func (w *World) best() (names []string) {
 	return names
 }
 
-// idle notes who neither leads nor is next, and has nothing to do but to wait.
+// idle notes the candidates that neither lead nor are next, and only have to wait.
 func (w *World) idle(calm Window) {
 	if w.Order == NoOrder {
 		return
@@ -267,7 +267,7 @@ func (w *World) idle(calm Window) {
 }
 
 // settled notes how often the leader may have changed in a world in which nothing
-// has gone wrong, and for how long somebody may have led who comes and goes.
+// has gone wrong, and for how long a candidate that comes and goes may have led.
 func (w *World) settled() {
 	if !w.lasting() {
 		return
@@ -280,12 +280,13 @@ func (w *World) settled() {
 	}
 }
 
-// flaps returns who is preferred to all others and crashes again and again, and
-// nothing else goes wrong; and for how long it is there at most. It leads once
+// flaps returns the candidate that is preferred to all others and crashes again and again, if
+// nothing else goes wrong, and how long it is there at most. It leads once
 // before it is known, and twice when it has been heir for long enough, if it ever
 // is: the first strike costs nothing. Then it would have to be heir for twice as
-// long, and is not there for that. Nobody's work takes time to stop: a leader would hand
-// over to an heir that has crashed meanwhile, and damping holds nobody back from a vacancy.
+// long, and is not there for that. No leader's work takes time to stop here. Otherwise a leader
+// would hand over to an heir that has crashed meanwhile, and damping keeps no candidate from
+// claiming a vacancy.
 func (w *World) flaps() (who string, longest time.Duration, ok bool) {
 	best := w.best()
 	if len(best) != 1 || len(w.Faults) == 0 {

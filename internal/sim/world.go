@@ -82,7 +82,7 @@ func Run(s Schedule, ready func(*Node) Engine) history.History {
 	return w.end()
 }
 
-// end returns what happened; what is still under way happens to nobody.
+// end returns what happened. What is still under way is not recorded any more.
 func (w *World) end() history.History {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,8 +115,8 @@ func (w *World) Note(e history.Event) {
 	w.history.Events = append(w.history.Events, e)
 }
 
-// live lets a candidate campaign and lead until the end, but for the times at
-// which it is away: whoever comes back remembers nothing.
+// live lets a candidate campaign and lead until the end, except for the times at
+// which it is away. A candidate that comes back remembers nothing.
 func (w *World) live(n *Node) {
 	engine := w.ready(n)
 	for w.Now() < w.Horizon {
@@ -158,7 +158,7 @@ func (w *World) stand(n *Node, engine Engine) {
 	_ = engine(ctx)
 	n.busy.Wait()
 	n.StandStill()
-	time.Sleep(time.Microsecond) // whoever stood still goes on first
+	time.Sleep(time.Microsecond) // goroutines that stood still go on first
 	left := history.Event{Who: n.Name, Kind: history.Left, Count: int(n.link.open.Load()), Text: "calls of the store"}
 	if w.quiet(0, Away, Foreign, Leave) && n.stillIn() {
 		left.Count, left.Text = left.Count+1, "its place in line"
@@ -179,7 +179,7 @@ func (w *World) poll(but *Node) {
 	}
 }
 
-// promise notes that somebody must lead soon, if nothing is wrong by then.
+// promise notes that a candidate must lead soon, if nothing is wrong by then.
 func (w *World) promise(who, text string, within time.Duration) {
 	if w.quiet(within, LoseReply) {
 		w.Note(history.Event{Kind: history.Due, Within: within, Text: fmt.Sprintf("%s of %s", text, who)})
@@ -200,8 +200,8 @@ func (w *World) quiet(within time.Duration, but ...Kind) bool {
 	return true
 }
 
-// due notes that somebody must lead soon after the last fault, and that whoever
-// does then goes on leading as long as all is well.
+// due notes that a candidate must lead soon after the last fault, and that it
+// then goes on leading as long as all is well.
 func (w *World) due(calm Window) {
 	w.Note(history.Event{Kind: history.Due, Within: w.Bound(), Text: "all was well again"})
 	time.Sleep(w.Bound())
@@ -215,9 +215,9 @@ func (w *World) due(calm Window) {
 	w.prefers(calm)
 }
 
-// turn notes that somebody must lead soon whose place has become the first: it is
-// well, and knows of its place. Who has just lost the heir's safe gives its place up
-// and campaigns anew. The caller holds the store's mutex.
+// turn notes that a candidate whose place has become the first must lead soon: it is
+// well, and knows of its place. A candidate that has just lost the heir's safe gives its place
+// up and campaigns again. The caller holds the store's mutex.
 func (w *World) turn(who string, token uint64) {
 	soon := w.soon()
 	if w.Order != NoOrder && w.store.safe(history.Heir).since > w.Now()-soon {
@@ -230,7 +230,7 @@ func (w *World) turn(who string, token uint64) {
 	}
 }
 
-// queue notes who has waited for long enough to be in line, and where it is there.
+// queue notes which candidates have waited for long enough to be in line, and where they are.
 func (w *World) queue() {
 	owners, since := w.store.safe("").queue()
 	enough := w.Now() - w.TTL
@@ -245,8 +245,8 @@ func (w *World) queue() {
 	}
 }
 
-// soon is within what time somebody leads if nothing is wrong and nobody has to be
-// waited for.
+// soon is the time within which a candidate leads if nothing is wrong and it does not have to
+// wait for another.
 func (w *World) soon() time.Duration {
 	if w.Order != NoOrder { // first there must be an heir
 		return w.TTL/2 + 20*w.Delay
@@ -281,7 +281,7 @@ func (w *World) concerns(fault int, n *Node) bool {
 	return who == n.Index || who == Everybody
 }
 
-// nobody is whom a fault concerns that found nobody to lead.
+// nobody is the target of a fault for the leader when there was none.
 const nobody = -3
 
 // settle decides whom a fault concerns that begins now.
@@ -306,7 +306,7 @@ func (w *World) settle(fault int) {
 	w.whom[fault].Store(int64(who))
 }
 
-// note notes the beginning or the end of a fault, if it concerns anybody.
+// note notes the beginning or the end of a fault, if it concerns any process.
 func (w *World) note(fault int, kind history.Kind) {
 	who := w.whom[fault].Load()
 	e := history.Event{Kind: kind, Text: string(w.Faults[fault].Kind)}
