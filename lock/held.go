@@ -73,7 +73,7 @@ func (h *Held) Unlock(ctx context.Context) error {
 	defer cancel()
 	err := h.term.Resign(ctx)
 	h.pass()
-	gone := errors.Is(err, ErrLost) // which nobody had told yet
+	gone := errors.Is(err, ErrLost) // which was not reported yet
 	if (err == nil || gone) && h.free.Swap(true) {
 		return failed(h.name, ErrMisuse, errors.New("it was unlocked before"))
 	}

@@ -47,7 +47,7 @@ var errNoMutex = fmt.Errorf("%w: a Mutex that New has not made", ErrMisuse)
 // default. The fields are those of election.Options, which says more.
 type Options struct {
 	ID     string        // names the holder to people. Default: host name and process id
-	Value  string        // is shown to those who ask who has the lock
+	Value  string        // is shown to others that ask who has the lock
 	TTL    time.Duration // how long a holder that vanished keeps others out. Default: 15 s
 	Margin time.Duration // what the work may need to stop after a loss. Default: a tenth of the TTL
 	Hold   time.Duration // how long the lock stays closed to all from when it was locked, unlocked or not. Default: no longer than it is held

@@ -1,6 +1,6 @@
 // Package boottime reads one clock that all processes of a host share and that
 // goes on while the system is suspended: CLOCK_BOOTTIME on Linux. Elsewhere it
-// is the wall clock, which somebody may set.
+// is the wall clock, which may be set.
 //
 // Its readings mean something to processes of the same host and time namespace
 // only.

@@ -2,8 +2,8 @@ package boottime
 
 import "time"
 
-// An Instant is one on two clocks: Go's, which nobody sets and which stands still while the
-// system is suspended, and the boot clock.
+// An Instant is a moment on two clocks: Go's, which cannot be set and which stands still while
+// the system is suspended, and the boot clock.
 type Instant struct {
 	Mono time.Time
 	Boot time.Duration

@@ -20,7 +20,7 @@ type Gate struct {
 }
 
 // New returns a gate. Its width is at least 1, and may change: a gate that becomes narrower
-// turns nobody out.
+// turns out none that has passed it.
 func New(width func() int) *Gate { return &Gate{width: width} }
 
 // Fixed returns a gate whose width does not change.
@@ -56,7 +56,7 @@ func (g *Gate) wait(ctx context.Context) error {
 	g.mu.Lock()
 	turn := make(chan struct{})
 	place := g.line.PushBack(turn)
-	g.admit() // it may be wider than it was when somebody came last
+	g.admit() // it may be wider than it was at the last call
 	g.mu.Unlock()
 	select {
 	case <-turn:

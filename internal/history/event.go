@@ -40,18 +40,18 @@ const (
 // fencing tokens.
 const (
 	Committed Kind = "committed" // the store carried out Call of Who, a write: Op, and the Token of what it wrote
-	Holds     Kind = "holds"     // the safe holds another record from now on, of Who or somebody else (Value): Token, zero if it is vacant
+	Holds     Kind = "holds"     // the safe holds another record from now on, of Who or of another program (Value): Token, zero if it is vacant
 	Accepted  Kind = "accepted"  // the resource took a write of Who under Token
 	Refused   Kind = "refused"   // the resource refused it: it has seen a larger one
 )
 
-// What came of it that somebody asked a leader to make room.
+// The outcomes of requests to a leader to make room.
 const (
 	// Transferred means that Who, leading under Token, was told to hand over to
-	// Value, and what that came to: Result. Text is why its term is over, if it is.
+	// Value, with the outcome Result. Text is why its term is over, if it is.
 	Transferred Kind = "transferred"
 	// Replied means that Who has asked the leader from outside, Within before: Op
-	// (resign, transfer), to whom (Value), and what that came to: Result.
+	// (resign, transfer), to Value, with the outcome Result.
 	Replied Kind = "replied"
 )
 
@@ -65,13 +65,13 @@ const (
 	Fault      Kind = "fault"      // something begins to go wrong: Text
 	Healed     Kind = "healed"     // it is put right again: Text
 	Interfered Kind = "interfered" // an operator touched the record, of Token if known: until Within later two may lead
-	Placed     Kind = "placed"     // somebody else's record was put into the safe, or in line: Value, and Token if known
+	Placed     Kind = "placed"     // another program's record was put into the safe, or in line: Value, and Token if known
 	Found      Kind = "found"      // and this is what is there now: Value
 )
 
 // What is promised about it.
 const (
-	Due  Kind = "due"  // At most Within later somebody leads, other than Who if given, for Text
+	Due  Kind = "due"  // At most Within later a candidate leads, other than Who if given, for Text
 	Keep Kind = "keep" // Who leads under Token still Within later
 	// Waits means that Who has campaigned for so long while others had the safe
 	// that it must be in line: Count is its place there, zero if it has none.
@@ -104,8 +104,8 @@ const (
 	Unknown     = "unknown" // any other error: it may have been carried out, or may yet be
 )
 
-// Heir is the role, in Event.Value, of who is next; and the heir's safe, in
-// Event.Safe. Request is the safe that requests to a leader are put in.
+// Heir is, in Event.Value, the role of the candidate that is next, and in Event.Safe the
+// heir's safe. Request is the safe that requests to a leader are put in.
 const (
 	Heir    = "heir"
 	Request = "request"

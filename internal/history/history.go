@@ -1,5 +1,5 @@
-// Package history is what happened in an election, as its candidates and those
-// who played with them wrote it down.
+// Package history records what happened in an election, as its candidates and the
+// test around them wrote it down.
 //
 // Each candidate writes down what it believes before it acts on it: that it was
 // elected, until when it trusts its lease, each step of its work, each request
@@ -7,7 +7,7 @@
 // hosts, the true time of a simulation), so that the records of all can be laid
 // side by side. Package oracle judges a history.
 //
-// A history is written to a file as JSON, one object a line: first [About], then
+// A history is written to a file as JSON, one object per line: first [About], then
 // the events.
 package history
 
@@ -28,7 +28,7 @@ type About struct {
 	Margin time.Duration `json:"margin,omitempty"`
 	// Life is how long after its last sign of life a leader may keep others out.
 	Life time.Duration `json:"life,omitempty"`
-	// Turn is how long a record may be in the safe by which nobody leads.
+	// Turn is how long a record may be in the safe without its owner leading.
 	Turn time.Duration `json:"turn,omitempty"`
 	// Slack is how much later than promised things may happen, on a busy machine
 	// and with a distant store. No promise of safety has any.
@@ -53,7 +53,7 @@ func (h History) Sort() {
 }
 
 // Of returns the events of some kinds, or of all if none is given, that concern
-// a candidate, or anybody if who is empty.
+// a candidate, or any candidate if who is empty.
 func (h History) Of(who string, kinds ...Kind) []Event {
 	found := []Event{}
 	for _, e := range h.Events {
@@ -64,8 +64,8 @@ func (h History) Of(who string, kinds ...Kind) []Event {
 	return found
 }
 
-// Who returns the candidates' names in the order of the alphabet: of all who
-// reported of themselves.
+// Who returns the names of all candidates that reported anything, in alphabetical
+// order.
 func (h History) Who() []string {
 	names := []string{}
 	for _, e := range h.Of("", Ready, Elected) {

@@ -69,8 +69,7 @@ func (s *Stretch) note(e Event) {
 	}
 }
 
-// Leader returns the term that somebody believed in at a time, if any: the
-// newest.
+// Leader returns the newest term that a candidate believed in at a time, if any.
 func Leader(terms []Stretch, at time.Duration) (Stretch, bool) {
 	for _, t := range slices.Backward(terms) {
 		if t.Begin <= at && at < t.End {

@@ -23,7 +23,7 @@ type Verdict struct {
 	// Operations, Unknown and Safes count the operations, those of unknown
 	// outcome, and the safes that they are about.
 	Operations, Unknown, Safes int
-	// Surfaced counts the writes of unknown outcome that somebody saw to have
+	// Surfaced counts the writes of unknown outcome that a client saw to have
 	// happened.
 	Surfaced int
 	// Names are the safes whose story is broken or, if none is, undecided.

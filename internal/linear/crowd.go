@@ -39,8 +39,8 @@ type Crowd struct {
 	Whole bool
 	// Share has them create some of their records so that they may share a lease
 	// ([kv.Record.Shared]), and refresh theirs by [kv.Batch.RefreshAll] too, with Share and
-	// without, together with what they left in the safe before. Nobody refreshes the record
-	// of another then: no other store knows of its lease.
+	// without, together with what they left in the safe before. Then no client refreshes the
+	// record of another: no other store knows of its lease.
 	Share bool
 	// Rest, if not nil, is called by a client between two operations; unknown
 	// says whether the outcome of the first is. It may wait.
@@ -291,7 +291,7 @@ func (m *member) empty(ctx context.Context, name string) error {
 	return err
 }
 
-// signed returns a record that nobody else writes.
+// signed returns a record that no other client writes.
 func (m *member) signed() kv.Record {
 	m.writes++
 	id := fmt.Sprintf("%d.%d", m.number, m.writes)

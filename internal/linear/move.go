@@ -29,7 +29,7 @@ type sight struct {
 	by, last time.Duration
 }
 
-// see adds a revision that somebody was told.
+// see adds a revision that a client was told.
 func see(all []sight, revision uint64, asked, told time.Duration) []sight {
 	i := slices.IndexFunc(all, func(s sight) bool { return s.revision == revision })
 	if i < 0 {
@@ -53,7 +53,7 @@ func (s sight) after(all []sight) (begin time.Duration) {
 // those with Share, and any refresh of a record later than the call that has first let it share a
 // lease. One that was answered may have left a move on its way, from the revision that it told.
 //
-// A move that nobody saw matters only to a swap that was refused.
+// A move that no client saw matters only to a swap that was refused.
 func (s *story) moving() map[string][]span {
 	shares := make(map[string]time.Duration) // from when on
 	for _, a := range s.actions {
@@ -100,8 +100,8 @@ func (s *story) moving() map[string][]span {
 	return spans
 }
 
-// settle tells a write the revision that it gave, and puts the moves into the story that have led
-// to the others that were seen. Each has come before somebody was told.
+// settle notes at a write the revision that it gave, and puts into the story the moves that have
+// led to the other revisions that were seen. Each move came before a client was told.
 func (s *story) settle(a *action, seen []sight, spans []span) {
 	switch {
 	case a.Got != nil:

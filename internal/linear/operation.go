@@ -28,7 +28,7 @@ const (
 type Outcome string
 
 // The outcomes: it was done, it was refused for one of the reasons that package
-// kv names, or nobody knows.
+// kv names, or it is unknown.
 const (
 	Done    Outcome = "done"
 	Held    Outcome = "held"

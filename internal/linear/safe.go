@@ -18,14 +18,14 @@ type safe struct {
 	// step has to come before its operation's return.
 	now time.Duration
 	// over is set at the end of the history. What is left over then, of unknown
-	// outcome, may happen or not: nobody has seen it.
+	// outcome, may happen or not: no client has seen it.
 	over bool
 
 	held             bool
 	signature, value string
 	note             string
-	// token and revision are zero if nobody was ever told them. What a record has moved from
-	// is worth nothing.
+	// token and revision are zero if no client was ever told them. What a record has moved from
+	// does not count any more.
 	token, revision uint64
 	// floor is the largest token that an earlier signature can be proved to have
 	// had: the next one is larger.
@@ -110,7 +110,7 @@ func (s safe) swap(op *action) (safe, bool) {
 }
 
 // handOver is a swap that may have been refused for what the heir's safe held. Where a
-// lease backs the heir, nobody knows here how long that has to live.
+// lease backs the heir, it is not known here how long that lives.
 func (s safe) handOver(op *action) (safe, bool) {
 	if op.Outcome == Stale {
 		return s, true
@@ -219,7 +219,7 @@ func (s safe) sign(op *action) (safe, bool) {
 
 // empty takes the record out.
 func (s safe) empty() safe {
-	// A token that nobody was told is at least the next one.
+	// A token that no client was told is at least the next one.
 	s.floor = max(s.floor+1, s.token)
 	return safe{now: s.now, floor: s.floor}
 }

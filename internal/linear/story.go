@@ -16,7 +16,7 @@ const finish Kind = "the end"
 // An action is an operation, and what the whole history tells about it.
 type action struct {
 	*Operation
-	// token and revision are those of what the operation writes, zero if nobody
+	// token and revision are those of what the operation writes, zero if no client
 	// was ever told.
 	token, revision uint64
 	// dies is when the client dies, never if it does not.
@@ -115,8 +115,8 @@ func whole(op *Operation) error {
 	return nil
 }
 
-// number tells each write the token and the revision that it gave, by what
-// anybody was told of it, and finds the moves. Should people have been told different
+// number notes at each write the token and the revision that it gave, by what
+// any client was told of it, and finds the moves. If clients were told different
 // things otherwise, some of them cannot be true, and the search fails at them.
 func (s *story) number() error {
 	tokens := make(map[string]uint64)

@@ -1,9 +1,9 @@
 // Package localfs tells whether a directory is on a file system that one kernel alone
 // has mounted, so that its processes see each other's locks.
 //
-// It allows the kinds that are known to be local, and no others: there are more kinds
-// that several hosts share than anybody lists, and to two kernels without a common lock
-// each looks as if it were alone.
+// It allows the kinds that are known to be local, and no others: no list of shared file systems
+// is complete, and each of two kernels without a common lock works as if it were
+// alone.
 package localfs
 
 import "fmt"
@@ -14,8 +14,8 @@ type Kind struct {
 	Local bool   // it is known to be local
 }
 
-// Refusal returns why a directory of this kind is refused, or nil. The insist is what
-// a user does who knows better.
+// Refusal returns why a directory of this kind is refused, or nil. The insist says how a user
+// can allow it all the same.
 func (k Kind) Refusal(insist string) error {
 	if k.Local {
 		return nil

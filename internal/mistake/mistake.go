@@ -68,8 +68,8 @@ func (v blindRelease) Delete(ctx context.Context, name string, _ kv.Record) erro
 	return v.Store.Delete(ctx, name, rec)
 }
 
-// NewNonce signs each try of a create anew, with a nonce that the engine does not know, so
-// that what a lost one has put in is nobody's.
+// NewNonce signs each try of a create with a new nonce that the engine does not know, so
+// that a record from a lost one belongs to no candidate.
 func NewNonce(store kv.Store) kv.Store { return newNonce{store} }
 
 type newNonce struct{ kv.Store }

@@ -7,7 +7,7 @@ import (
 )
 
 // Ten classic mistakes, and one for each rule that they leave out; and
-// those that only who waits in line can have.
+// those that only candidates in a line can have.
 var bugs = []bug{
 	{name: "b1 trust is counted from the receipt", rule: oracle.DeadlineFromSend, engine: simulation.Seeing(above(mistake.FromReceipt))},
 	{name: "b2 no guard, though the leader's clock has rate 0.9", rule: oracle.OneLeader, engine: guarded(0), healthy: guarded(0.2), world: slowLeaders},

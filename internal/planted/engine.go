@@ -12,7 +12,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Bugs of whoever uses the engine, and an engine of its own for what the real one
+// Bugs in the use of the engine, and a separate engine for what the real one
 // cannot be made to do.
 
 // guarded is the real engine with another margin, as a part of the TTL; zero
@@ -58,7 +58,7 @@ var stopNotTold = leading(func(ctx context.Context, n *simulation.Node, c *elect
 	})
 })
 
-// toldLate works until a message tells it that the term is over, and asks nobody.
+// toldLate works until a message tells it that the term is over, and never checks the clock.
 var toldLate = leading(func(ctx context.Context, n *simulation.Node, c *election.Candidate) error {
 	return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
 		t := n.Term(term)

@@ -12,9 +12,9 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Bugs that only who waits in line can have, as views of a store with lines. Each
-// is in a world in which there is a line, and where it says so one that it shows
-// in.
+// Bugs that only candidates in a line can have, as views of a store with lines. Each
+// is planted in a world in which there is a line, and where it says so, in one that
+// exposes it.
 
 // inLine is a view of the line that a candidate asks.
 func inLine(bug func(n *sim.Node, line kv.Queue) kv.Queue) simulation.Engine {
@@ -130,8 +130,8 @@ func (v ghost) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record,
 	return place, leads, err
 }
 
-// hasty sees a vacancy between two who have the safe, and takes it: its record is
-// at the end of the line, and it leads.
+// hasty sees a vacancy between two owners of the safe, and takes it: its record is
+// at the end of the line, but it leads.
 func hasty(_ *sim.Node, line kv.Queue) kv.Queue { return vacancies{line} }
 
 type vacancies struct{ kv.Queue }
@@ -160,8 +160,8 @@ func (v vacancies) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 	}
 }
 
-// lateToken gives a record a new token when it is first, or so it says: those who
-// lead after a while of waiting, and those who do at once, count in two ways.
+// lateToken reports a new token for a record when it becomes first. So candidates that lead
+// after waiting, and those that lead at once, count in two ways.
 func lateToken(_ *sim.Node, line kv.Queue) kv.Queue { return twoCounts{line} }
 
 const ahead = 1 << 20 // the one count is that much ahead of the other
@@ -264,5 +264,5 @@ func (v *stayer) Delete(ctx context.Context, name string, rec kv.Record) error {
 // outside waits for a vacancy, though others are in line.
 func outside(n *sim.Node) kv.Store { return struct{ kv.Store }{n.Store} }
 
-// rude has the store let whoever joins come before all who wait.
+// rude has the store put a record that joins before all that wait.
 func rude(s *sim.Schedule) { s.Store.Rude = true }

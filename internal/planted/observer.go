@@ -13,8 +13,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Bugs that only who judges by observation can have: of the judge's clock, and of what
-// it makes of what the register says.
+// Bugs that only observers can have: in the observer's clock, and in the conclusions
+// that it draws from the register.
 
 // judgedBy is the real engine on the real judge, with another clock.
 func judgedBy(clock func(*sim.Node) func() (mono, boot time.Duration)) simulation.Engine {

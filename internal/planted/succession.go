@@ -21,7 +21,7 @@ import (
 // Bugs that only a succession can have.
 
 // succeeding has nothing go wrong but that leaders have enough, again and again, and
-// each hands over to whoever came first.
+// each hands over to the candidate that came first.
 func succeeding(s *sim.Schedule) {
 	s.Succession, s.Store.Lines = sim.Succession{Order: sim.FirstCome}, false
 	s.Faults, s.Nodes = nil, slices.Concat(s.Nodes, make([]sim.NodePlan, max(3-len(s.Nodes), 0)))
@@ -82,7 +82,7 @@ func flapping(s *sim.Schedule) {
 	s.Horizon = s.Faults[len(s.Faults)-1].To + s.Stability*17/10
 }
 
-// toldToTransfer has leaders told to hand over to somebody who does not stand.
+// toldToTransfer has leaders told to hand over to a candidate that does not stand.
 func toldToTransfer(s *sim.Schedule) { told(s, sim.Transfer) }
 
 // askedToResign has leaders asked to resign.
@@ -95,7 +95,7 @@ func told(s *sim.Schedule, verb sim.Verb) {
 	}
 }
 
-// toldAtOnce has leaders asked to resign and told to hand over to somebody who does
+// toldAtOnce has leaders asked to resign and told to hand over to a candidate that does
 // not stand, at about the same time.
 func toldAtOnce(s *sim.Schedule) {
 	succeeding(s)
@@ -218,7 +218,7 @@ func (v deafHeir) Swap(ctx context.Context, name string, old, next kv.Record) (k
 	return got, err
 }
 
-// rash gives its term up before it knows whether there is anybody to hand over to.
+// rash gives its term up before it knows whether there is an heir to hand over to.
 var rash = leading(func(ctx context.Context, n *simulation.Node, c *election.Candidate) error {
 	return c.Run(ctx, func(ctx context.Context, term *election.Term) error {
 		return n.Lead(ctx, quitter{n.Term(term)})

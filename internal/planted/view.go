@@ -249,7 +249,7 @@ func (v publisher) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 	return v.Swap(ctx, name, there, there)
 }
 
-// neverFreed deletes under a token that nobody has.
+// neverFreed deletes under a token that no record has.
 func neverFreed(n *sim.Node) kv.Store { return clinging{n.Store} }
 
 type clinging struct{ kv.Store }

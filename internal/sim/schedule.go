@@ -55,7 +55,7 @@ type NodePlan struct {
 	Dwell time.Duration // at most, until it gives a term up by itself; zero means never
 	Lag   time.Duration // at most, from the end of a term until its work has stopped
 	Deaf  bool          // its host has no clock that counts suspends
-	Leap  Window        // at From the wall clock, by which the store judges records, is set forward by To
+	Leap  Window        // at From its wall clock, by which it judges records, is set forward by To
 	Asks  Asks
 
 	Joins time.Duration // when it comes, after all others before it

@@ -16,8 +16,8 @@ import (
 )
 
 // silence is the schedule that attains the bound on the margin: the leader's
-// clock is slow by ρ and the store's is fast by ρ, messages take no time, nobody
-// hesitates, and after some refreshes the leader gets through to nobody.
+// clock is slow by ρ and the store's is fast by ρ, messages take no time, no candidate
+// hesitates, and after some refreshes the leader's messages are lost.
 func silence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule {
 	refresh := float64(ttl-margin) / 3 / (1 - float64(rho)/1e6)
 	from := time.Duration((float64(refreshes) + 0.5) * refresh)
@@ -29,8 +29,8 @@ func silence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule
 	}
 }
 
-// observedSilence is the same where the one who waits judges, whose clock is fast. It
-// comes after the first record, and sees the next as soon as it is there.
+// observedSilence is the same where the waiting candidate judges, and its clock is fast. It
+// joins after the first record, and sees the next as soon as it is there.
 func observedSilence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule {
 	s := silence(ttl, margin, rho, refreshes+1)
 	Observed(&s)
@@ -38,7 +38,7 @@ func observedSilence(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.
 	return s
 }
 
-// silences are the worst that can be of each who may judge.
+// silences are the worst schedules for each way to judge expiry.
 var silences = map[string]func(ttl, margin time.Duration, rho sim.PPM, refreshes int) sim.Schedule{
 	"the store": silence, "an observer": observedSilence,
 }

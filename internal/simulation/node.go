@@ -32,8 +32,8 @@ func Seeing(view func(n *sim.Node) kv.Store) Engine {
 	return func(n *Node) sim.Engine { return n.Run(view(n.Node), n.Schedule().Margin) }
 }
 
-// Run returns an engine that campaigns in the node's style, or asks what somebody
-// outside asks for.
+// Run returns an engine that campaigns in the node's style, or that sends requests from
+// outside.
 func (n *Node) Run(store kv.Store, margin time.Duration, change ...func(*election.Options)) sim.Engine {
 	if n.Errand != nil {
 		return n.RunErrand(store)

@@ -14,9 +14,9 @@ import (
 )
 
 // Repeat looks whether a failure repeats, as a rule: in two runs of one schedule the same happens at the same
-// nanoseconds. What a candidate's goroutines do within one is in no order, which Go
-// gives nobody to decide: in one to three of these schedules goroutines wake together
-// after a pause, or a select finds two things ready, and the histories part there.
+// nanoseconds. What a candidate's goroutines do within one nanosecond is in no order, and Go
+// offers no way to fix it: in one to three of these schedules goroutines wake together
+// after a pause, or a select finds two channels ready, and the histories part there.
 func Repeat(t *testing.T, engine seam.Engine) {
 	const schedules, most = 40, 6
 	draw := rapid.Custom(drawSchedule)

@@ -18,13 +18,13 @@ type Lease struct {
 // patience is how much longer than what is done beside it a request about a lease may take.
 const patience = 10 * time.Millisecond
 
-// enough is how many leases are kept ready at most. Who leads more elections than that
-// seldom resigns from all of them to lead them again.
+// enough is how many leases are kept ready at most. A process that leads more elections than
+// that seldom resigns from all of them to lead them again.
 const enough = 64
 
-// Leases are those that are ready, at most one for each use. Each is taken once: what has
-// backed a signature backs no other, unless that is handed over to it. One that nobody
-// takes fades. The zero value has none.
+// Leases are those that are ready, at most one for each use. Each is taken once: a lease that
+// has backed a signature backs no other, except in a hand-over. A lease that is not
+// taken expires. The zero value has none.
 type Leases[Use comparable] struct {
 	mu    sync.Mutex
 	ready map[Use]Lease

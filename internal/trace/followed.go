@@ -44,7 +44,7 @@ func Followed(e oracle.Evidence) oracle.Finding {
 
 // A judge knows what the core has decided by now.
 type judge struct {
-	candidates                           map[string]*candidate // who were traced
+	candidates                           map[string]*candidate // that were traced
 	steps, campaigns, replayed, requests int
 }
 

@@ -106,7 +106,7 @@ func inRedis(key string) reader {
 	}
 }
 
-// connect takes an address or an URL.
+// connect takes an address or a URL.
 func connect(addr string) (*redis.Client, error) {
 	config, err := redis.ParseURL("redis://" + strings.TrimPrefix(addr, "redis://"))
 	if err != nil {

@@ -53,7 +53,7 @@ func hostOf(member lease.MemberID) string {
 	return host
 }
 
-// list is the members for people, and as one writes them in an URL.
+// list is the members for people, and as one writes them in a URL.
 func list(members []lease.MemberID) string {
 	all := []string{}
 	for _, m := range members {
