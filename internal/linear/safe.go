@@ -138,7 +138,7 @@ func (s safe) refresh(op *action) (safe, bool) {
 	}
 }
 
-// move is the step of a refresh that leads to another revision, or to one that nobody saw.
+// move is the step of a refresh that leads to another revision, or to one that no client saw.
 func (s safe) move(op *action) (safe, bool) {
 	rec := op.Given
 	if op.Outcome == Unknown {
