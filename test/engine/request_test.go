@@ -80,7 +80,7 @@ func TestAnAskerTakesNobodyElsesRequestBack(t *testing.T) {
 		rec := p.ask(p.store, 0, "")
 		asker := kvfault.Wrap(p.store)
 		asker.On(kvfault.Create).Fail(errStore)
-		require.ErrorContains(t, election.RequestResign(t.Context(), asker, p.name), "cannot tell whether it was made")
+		require.ErrorContains(t, election.RequestResign(t.Context(), asker, p.name), "cannot tell whether the request was made")
 		there, err := p.store.Get(t.Context(), p.name+":request")
 		require.NoError(t, err)
 		require.Equal(t, rec, there)
@@ -95,7 +95,7 @@ func TestATransferThatWasAskedForIsDoneWhenTheRightOneLeads(t *testing.T) {
 		says string
 	}{
 		"the right one": {func(b *ballot, store *memkv.Store) { b.occupy(store, "b/1") }, ""},
-		"another":       {func(b *ballot, store *memkv.Store) { b.occupy(store, "c/1") }, `it is "c" that leads now`},
+		"another":       {func(b *ballot, store *memkv.Store) { b.occupy(store, "c/1") }, `"c" leads now`},
 		"a lock":        {func(b *ballot, store *memkv.Store) { store.Put(b.name, "b/1") }, "a lock that this library did not write"},
 	} {
 		t.Run(name, func(t *testing.T) {
