@@ -138,5 +138,5 @@ func (s *nomination) unanswered() error {
 		return fmt.Errorf("%w: %w", ErrNoHeir, s.trouble)
 	}
 	after := time.Since(s.began).Round(time.Millisecond)
-	return fmt.Errorf("%w: %q did not answer for %v (is it a candidate?)", ErrNoHeir, s.id, after)
+	return fmt.Errorf("%w: %q did not answer for %v (does it stand?)", ErrNoHeir, s.id, after)
 }
