@@ -20,9 +20,12 @@ func HasPackages() bool {
 	return apt == nil && dpkg == nil
 }
 
-// PackagesDir returns the folder into which Unpack unpacks. For root it is one that others
-// may read, since some servers refuse to run as root.
+// PackagesDir returns the folder into which Unpack unpacks, which ELECTION_TEST_PACKAGES may
+// name. For root it is one that others may read, since some servers refuse to run as root.
 func PackagesDir() (string, error) {
+	if dir := os.Getenv("ELECTION_TEST_PACKAGES"); dir != "" {
+		return dir, nil
+	}
 	if os.Geteuid() == 0 {
 		return "/var/cache/election-test", nil
 	}

@@ -114,5 +114,6 @@ func onlyInPath(t *testing.T, name, script string) string {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o755))
 	t.Setenv("PATH", dir)
 	t.Setenv("ELECTION_TEST_REDIS", "")
+	t.Setenv("ELECTION_TEST_PACKAGES", t.TempDir())
 	return dir
 }
