@@ -130,7 +130,7 @@ func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration,
 	if by != order.None {
 		play = demo.Plays(ttl)[by]
 	}
-	fmt.Fprintf(progress, "Three candidates for %q in %v, TTL %v, %s. The clock starts now.\n\n", name, address, ttl, play.About)
+	fmt.Fprintf(progress, "elect %s: three candidates for %q in %v, TTL %v, %s. The clock starts now.\n\n", version(), name, address, ttl, play.About)
 	stage := &demo.Stage{
 		Play:    play,
 		Store:   store.KV,

@@ -3,9 +3,11 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -204,7 +206,15 @@ func TestShellsCompleteStoresAndFormats(t *testing.T) {
 }
 
 func TestVersionNamesTheProgramAndGo(t *testing.T) {
+	line := regexp.MustCompile(`^elect (\S+) (\(\w+(, modified)?\) )?(go\S+) (\w+/\w+)\n$`)
 	status, stdout, _ := finish(t, "version")
 	require.Zero(t, status)
-	require.Regexp(t, `^elect \S+ go\S+ \w+/\w+\n$`, stdout)
+	parts := line.FindStringSubmatch(stdout)
+	require.NotNil(t, parts, stdout)
+
+	status, stdout, _ = finish(t, "version", "-o", "json")
+	require.Zero(t, status)
+	var b struct{ Version, Go, Platform string }
+	require.NoError(t, json.Unmarshal([]byte(stdout), &b))
+	require.Equal(t, []string{parts[1], parts[4], parts[5]}, []string{b.Version, b.Go, b.Platform})
 }

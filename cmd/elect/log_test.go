@@ -25,6 +25,21 @@ func TestLogLinesBeginWithDateAndTime(t *testing.T) {
 	}
 }
 
+func TestTheLogSaysFirstOfWhichVersionItIs(t *testing.T) {
+	var b struct{ Version string }
+	_, stdout, _ := finish(t, "version", "-o", "json")
+	require.NoError(t, json.Unmarshal([]byte(stdout), &b))
+	p := newPlace(t)
+	e := p.run("true", "--ttl", "4s")
+	require.Zero(t, e.status(t))
+	w := start(t, "watch", "--store", p.store, "job")
+	w.says(t, " watching election=job")
+	for name, log := range map[string]string{"run": e.err.String(), "watch": w.err.String()} {
+		first, _, _ := strings.Cut(log, "\n")
+		require.Contains(t, first, " store="+p.store+" version="+b.Version, name)
+	}
+}
+
 func TestEachLogLineIsJSONIfThatIsAskedFor(t *testing.T) {
 	type entry struct {
 		Time              time.Time

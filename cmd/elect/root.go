@@ -42,7 +42,7 @@ func newRoot(s *settings) *cobra.Command {
 		Example:       rootExample,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Version:       version(),
+		Version:       thisBuild().String(),
 		Args:          noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()

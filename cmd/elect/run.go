@@ -350,7 +350,7 @@ func defaultID() string {
 // run campaigns and leads until COMMAND has ended by itself, or a signal or a
 // loss says so.
 func (r *runner) run() error {
-	r.log.Info("standing for election", "election", r.name, "store", r.store.Address)
+	r.log.Info("standing for election", "election", r.name, "store", r.store.Address, "version", version())
 	if r.former != "" {
 		r.log.Warn("the default store has moved: candidates of earlier versions do not meet this one", "former", r.former)
 	}

@@ -125,6 +125,7 @@ func (w *watch) run(ctx context.Context) error {
 	if err := probe(ctx, w.store, w.name); err != nil {
 		return unlessDone(ctx, err)
 	}
+	w.log.Info("watching", "election", w.name, "store", w.store.Address, "version", version())
 	for {
 		err := w.follow(ctx)
 		if ctx.Err() != nil {
