@@ -26,7 +26,7 @@ PURE := github.com/electkv/election/backends/paxos/internal/lease github.com/ele
 # the simulation of the real engine, and the cases of kv/kvtest at work on real stores.
 PLANTED := TestEachPlantedBugIsCaughtInTheSimulation|TestEachBreachIsNoticedAndEachCaseNoticesOne|TestTermsThatShareLeasesAreSafeInTheSimulation|TestTheBugsOfSharedLeasesAreCaughtInTheSimulation
 
-# Builds an earlier commit, for which a checkout needs its history.
+# Builds the last release, for which a checkout needs its history.
 ROLLOUT := TestCandidatesOfTwoReleasesKeepThePromises
 
 # How many packages are tested at once. With the race detector, each of those with servers keeps
@@ -110,7 +110,7 @@ test: ## the tests, on real servers, which are fetched first; without variants a
 test/all: ## all tests with the race detector, on real servers, which are fetched first
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
 	without='$(PLANTED)'; \
-	if ! git -c safe.directory='*' cat-file -e 'd65a82f^{commit}' 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
+	if ! git -c safe.directory='*' cat-file -e "$$(tools/last-release.sh)^{commit}" 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
 	echo "this checkout does not have its history, so $(ROLLOUT) is not run (git fetch --unshallow)"; fi; \
 	echo "go test -race -count=1 work (but test/interop, $(PURE) and '$$without')" && \
 	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) -skip="^($$without)$$" $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
@@ -127,7 +127,7 @@ test/interop: ## fleets of old locks and candidates, on real servers (STRETCH=15
 	cd test/interop && $(GO) test -v -count=1 -timeout=0 . -interop.stretch=$(or $(STRETCH),15s) -interop.seed=$(or $(SEED),0)
 
 .PHONY: test/rollout
-test/rollout: ## candidates of an older commit and of this one in one election, on real servers (OLD=d65a82f STORE=etcd)
+test/rollout: ## candidates of the last release and of this commit in one election, on real servers (OLD=v1.2.3 STORE=etcd)
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
 	$(GO) test -v -count=1 -timeout=1h ./test/faults -run='^TestCandidatesOfTwoReleases' -faults.full -faults.store=$(STORE) $(if $(OLD),-faults.old=$(OLD))
 

@@ -23,10 +23,7 @@ import (
 	"github.com/electkv/election/internal/testenv/install"
 )
 
-// firstEngine is the last commit with the first engine.
-const firstEngine = "d65a82f"
-
-var old = flag.String("faults.old", firstEngine, "the commit whose candidates stand beside this version's")
+var old = flag.String("faults.old", "", "the `commit` whose candidates stand beside this version's (default the last release, see tools/last-release.sh)")
 
 // In the first engine nobody is heir unless a succession is named, and a part of that
 // version cannot name one.
@@ -50,8 +47,8 @@ func (c *candidate) succession() election.Succession {
 `
 )
 
-// oldRelease returns this program as it was in the commit of -faults.old. It is built
-// once for each commit.
+// oldRelease returns this program as it was in the last release, or in the commit of
+// -faults.old. It is built once for each commit.
 func oldRelease(t testing.TB) string {
 	t.Helper()
 	path, err := buildOld()
@@ -60,10 +57,17 @@ func oldRelease(t testing.TB) string {
 }
 
 var buildOld = sync.OnceValues(func() (string, error) {
-	commit, err := inHistory("rev-parse", "--verify", "--quiet", *old+"^{commit}")
+	name := *old
+	if name == "" {
+		var err error
+		if name, err = run(".", "../../tools/last-release.sh"); err != nil {
+			return "", err
+		}
+	}
+	commit, err := inHistory("rev-parse", "--verify", "--quiet", name+"^{commit}")
 	if err != nil {
 		return "", fmt.Errorf("the commit %s, whose candidates are to stand beside this version's, is not in this repository: "+
-			"use a clone with its whole history (git fetch --unshallow), or another commit (-faults.old): %w", *old, err)
+			"use a clone with its whole history (git fetch --unshallow), or another commit (-faults.old): %w", name, err)
 	}
 	flags := []string{"test", "-c", "-ldflags=-w", "-o", "candidate"}
 	if raceDetected() {

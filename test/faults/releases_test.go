@@ -19,15 +19,15 @@ import (
 // The candidates of two releases: their names begin with one of these.
 const (
 	newOnes  = "new"  // of this version
-	oldOnes  = "old"  // of the version of -faults.old, with the succession that is this one's default
-	bareOnes = "bare" // of that version, with what was its default
+	oldOnes  = "old"  // of the last release, with the succession that is this one's default
+	bareOnes = "bare" // of that release, with what was its default
 )
 
 // releasesTTL is so long that a busy machine loses few answers.
 const releasesTTL = 2 * time.Second
 
 // TestCandidatesOfTwoReleasesKeepThePromises is a rollout, and back: candidates of this
-// version and of the one of -faults.old stand in one election. In the short choice it is
+// version and of the last release (see -faults.old) stand in one election. In the short choice it is
 // played on each kind of store, and with fewer ends of terms.
 func TestCandidatesOfTwoReleasesKeepThePromises(t *testing.T) {
 	oldRelease(t)
