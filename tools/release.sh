@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the release VERSION of all modules together, in this clone: a commit in which they require
-# each other in that version, and a tag for each. Nothing is pushed.
+# each other in that version and the changelog has its date, and a tag for each. Nothing is pushed.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -39,8 +39,15 @@ done
 # replaces it comes after.
 sed -i -E "s#^((require|replace)?[[:space:]]*$ours(/[^ ]+)?) v[^ ]+#\1 $version#" "${files[@]}"
 GO=$go tools/alone.sh mod tidy -diff
+
+# The changelog may have a section of this version. If not, what is unreleased becomes one.
+number=${version#v}
+if [[ $number != *-* ]]; then
+	grep -qF "## [$number]" CHANGELOG.md || sed -i "s/^## \[Unreleased\]$/&\n\n## [$number] - unreleased/" CHANGELOG.md
+	sed -i "s/^\(## \[${number//./\\.}\]\) - unreleased$/\1 - $(date -u +%F)/" CHANGELOG.md
+fi
 if [[ -n $(git status --porcelain) ]]; then
-	git commit -q -m "Release $version" -- "${files[@]}"
+	git commit -q -m "Release $version" -- "${files[@]}" CHANGELOG.md
 fi
 for tag in "${tags[@]}"; do git tag -a -m "$tag" "$tag"; done
 
