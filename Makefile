@@ -94,6 +94,14 @@ check/floor: ## each module builds by itself, with the versions it asks for, on 
 check/docs: ## documents keep to their form, links lead somewhere
 	$(GO) test -count=1 ./test/docs
 
+.PHONY: check/release
+check/release: ## the configuration of goreleaser, which is built once, as tools/goreleaser/go.mod pins it
+	@for dir in tools/goreleaser tools/syft; do \
+		echo "go mod tidy -diff && go mod verify ($$dir)"; \
+		(cd $$dir && GOWORK=off $(GO) mod tidy -diff && GOWORK=off $(GO) mod verify) || exit 1; \
+	done
+	CACHE='$(CACHE)' GO='$(GO)' tools/goreleaser.sh check
+
 .PHONY: check/deploy
 check/deploy: ## the manifests of Kubernetes and, where systemd-analyze is, the systemd unit
 	cd test/deploy && GOWORK=off $(GO) test -count=1 ./manifest
@@ -208,6 +216,16 @@ release: ## commit and tag a release of all modules, here (VERSION=v1.2.3); noth
 .PHONY: release/trial
 release/trial: ## make a release in a clone, and install it from there
 	@GO='$(GO)' tools/release-trial.sh
+
+.PHONY: release/snapshot
+release/snapshot: ## build the archives and packages of a release from this commit: dist/release
+	CACHE='$(CACHE)' GO='$(GO)' tools/goreleaser.sh release --snapshot --clean --skip=publish
+
+.PHONY: release/publish
+release/publish: ## build those of the tag at this commit, and publish them on GitHub (CI does; GITHUB_TOKEN)
+	@notes=$$(mktemp) && trap 'rm -f "$$notes"' EXIT && \
+	tools/release-notes.sh "$$(git tag --points-at HEAD --list 'v*' --sort=-version:refname | head -n 1)" >"$$notes" && \
+	CACHE='$(CACHE)' GO='$(GO)' tools/goreleaser.sh release --clean --release-notes="$$notes"
 
 # Compose is version 2 or 1, whichever there is (or COMPOSE='docker compose').
 .PHONY: up
