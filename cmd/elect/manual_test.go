@@ -29,7 +29,7 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 	}
 	names := []string{"elect.1"}
 	_, help, _ := finish(t, "--help")
-	_, help, _ = strings.Cut(help, "Available Commands:\n")
+	_, help, _ = strings.Cut(help, "Commands:\n")
 	for line := range strings.Lines(help) {
 		if !strings.HasPrefix(line, "  ") {
 			break
