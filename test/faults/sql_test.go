@@ -34,6 +34,23 @@ func (p part) sql() (*sql.DB, sqlkv.Dialect, error) {
 	return db, dialect, err
 }
 
+// writable reports whether SQLite lets somebody write.
+func (s *stage) writable() bool {
+	s.t.Helper()
+	db, err := sql.Open("sqlite", "file:"+s.addrs[0]+"?_pragma=busy_timeout(100)")
+	require.NoError(s.t, err)
+	defer func() { require.NoError(s.t, db.Close()) }()
+	conn, err := db.Conn(s.t.Context())
+	require.NoError(s.t, err)
+	defer conn.Close()
+	if _, err := conn.ExecContext(s.t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		return false
+	}
+	_, err = conn.ExecContext(s.t.Context(), "ROLLBACK")
+	require.NoError(s.t, err)
+	return true
+}
+
 func (p part) openDB() (*sql.DB, sqlkv.Dialect, error) {
 	switch p.Store {
 	case kindSQLite:
