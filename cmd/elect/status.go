@@ -26,7 +26,7 @@ With -o json each line is an object with time, name, id, value, token and state.
 state is "leader", "vacant" or, for a lock that another program wrote, "foreign".
 
 The leader's age compares the clocks of two hosts. Where there is a succession, the
-output also has the leader's rank, the heir, which leads next, and the line: the
+output also has the leader's rank, the heir, which leads next, and the heirs: the
 candidates that the leader's --heirs name, whether they are there or not. JSON has
 since, rank, heir (with id, value, rank and since) and heirs, as far as they are known.
 
@@ -243,7 +243,7 @@ func columns() []column {
 			when: func(s state) bool { return s.Heir != nil },
 		},
 		{
-			head: "LINE",
+			head: "HEIRS",
 			cell: func(s state) string { return dash(short(strings.Join(s.Heirs, ","))) },
 			when: func(s state) bool { return len(s.Heirs) > 0 },
 		},

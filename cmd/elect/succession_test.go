@@ -285,7 +285,7 @@ func TestTheLeaderSaysWhoIsNextInLine(t *testing.T) {
 	require.Equal(t, "cleo", p.next())
 	require.Equal(t, []string{"cleo", "ben"}, p.status().Heirs)
 	_, table, _ := finish(t, "status", "--store", p.store, "job", "other")
-	require.Regexp(t, `^NAME .* HEIR +LINE\njob .* cleo \(.*\)  cleo,ben\nother .* -\n$`, table)
+	require.Regexp(t, `^NAME .* HEIR +HEIRS\njob .* cleo \(.*\)  cleo,ben\nother .* -\n$`, table)
 	status, stdout, stderr := finish(t, "resign", "--store", p.store, "job")
 	require.Zero(t, status, stderr)
 	require.Contains(t, stdout, "job: cleo leads")
