@@ -62,6 +62,7 @@ func (p part) openDB() (*sql.DB, sqlkv.Dialect, error) {
 			return nil, 0, err
 		}
 		config.Timeout, config.Logger = 5*time.Second, &mysql.NopLogger{}
+		config.InterpolateParams = true // as the adapter's documentation advises: a statement is one message
 		connector, err := mysql.NewConnector(config)
 		if err != nil {
 			return nil, 0, err
