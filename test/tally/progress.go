@@ -47,8 +47,10 @@ func (p *progress) note(e event) {
 	defer p.mu.Unlock()
 	test := event{Package: e.Package, Test: e.Test}
 	switch e.Action {
-	case "run":
+	case "run", "cont":
 		p.running[test] = e.Time
+	case "pause": // it waits for its turn, with others
+		delete(p.running, test)
 	case "pass", "fail", "skip":
 		p.ended++
 		delete(p.running, test)

@@ -23,13 +23,14 @@ func TestProgressTellsWhatRunsWhenNothingWasPrintedForLong(t *testing.T) {
 		{Action: "run", Package: "x/etcd", Test: "TestOne"}, {Action: "run", Package: "x/etcd", Test: "TestTwo"},
 		{Action: "run", Package: "x/etcd", Test: "TestTwo/case"}, {Action: "run", Package: "x/consul", Test: "TestSix"},
 		{Action: "pass", Package: "x/etcd", Test: "TestTwo/case"}, {Action: "skip", Package: "x/etcd", Test: "TestOne"},
-		{Action: "run", Package: "x/etcd", Test: "TestThree"}, {Action: "pass", Package: "x/etcd"},
+		{Action: "run", Package: "x/etcd", Test: "TestThree"}, {Action: "run", Package: "x/consul", Test: "TestFour"},
+		{Action: "pause", Package: "x/consul", Test: "TestSix"}, {Action: "pass", Package: "x/etcd"},
 	} {
 		e.Time = noon.Add(time.Duration(i))
 		p.note(e)
 	}
 	p.tell(noon.Add(2 * silence))
-	require.Equal(t, "tally: 1m0s, 1 tests done; now: consul TestSix, etcd TestTwo\n", out.String())
+	require.Equal(t, "tally: 1m0s, 1 tests done; now: consul TestFour, etcd TestTwo\n", out.String())
 }
 
 func TestWhatIsPrintedPutsProgressOff(t *testing.T) {
