@@ -32,10 +32,11 @@ func CanMount() error {
 }
 
 // SmallDisk makes a disk that holds so many bytes, rounded up to whole pages,
-// and is empty. It ends with the test. It fails the test where there can be
-// none: see [CanMount].
+// and is empty. It ends with the test. For anybody but root it skips the test; it fails it
+// where there can be none for root: see [CanMount].
 func SmallDisk(t testing.TB, bytes int64) *Disk {
 	t.Helper()
+	needRoot(t)
 	path, err := mountSmall(bytes)
 	if err != nil {
 		t.Fatalf("testenv: %v", err)

@@ -66,10 +66,11 @@ func CanNetwork() error {
 	return errors.Join(err, n.close())
 }
 
-// NewNetwork makes a network that ends with the test. It fails the test where
-// there can be none: see [CanNetwork].
+// NewNetwork makes a network that ends with the test. For anybody but root it skips the test;
+// it fails it where there can be none for root: see [CanNetwork].
 func NewNetwork(t testing.TB) *Network {
 	t.Helper()
+	needRoot(t)
 	n, err := newNetwork()
 	if err != nil {
 		t.Fatalf("testenv: %v", err)

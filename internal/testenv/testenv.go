@@ -10,8 +10,8 @@
 // own in it, and do it no harm. [StartEtcd] and its like give a server of the
 // test's own, which may be paused, killed, wiped and restarted.
 //
-// A missing server fails the test; it is never skipped. "make test" installs
-// what is missing.
+// A missing server fails the test; it is never skipped. "make test" gets what is
+// missing. Only a test that needs root is skipped, for anybody else.
 //
 // # Lifetime
 //

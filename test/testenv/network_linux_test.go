@@ -94,18 +94,10 @@ func (r remote) hearNothing() {
 	require.ErrorIs(r, err, os.ErrDeadlineExceeded)
 }
 
-// network returns one, which root must be able to have.
-func network(t *testing.T) *testenv.Network {
-	if err := testenv.CanNetwork(); err != nil && os.Geteuid() != 0 {
-		t.Skip(err)
-	}
-	return testenv.NewNetwork(t)
-}
-
 func TestHostsReachThisMachineAt127001(t *testing.T) {
 	t.Parallel()
 	server := testenv.StartRedis(t)
-	n := network(t)
+	n := testenv.NewNetwork(t)
 	for range 2 {
 		r := from(t, n.Host(), "tcp", server.Addr())
 		r.say("PING")
@@ -119,7 +111,7 @@ func TestHostsReachThisMachineAt127001(t *testing.T) {
 func TestHostsOfDifferentNetworksAreApart(t *testing.T) {
 	t.Parallel()
 	server := testenv.StartRedis(t)
-	a, b := network(t).Host(), network(t).Host()
+	a, b := testenv.NewNetwork(t).Host(), testenv.NewNetwork(t).Host()
 	require.NotEqual(t, a.Addr(), b.Addr())
 	a.Cut()
 	r := from(t, b, "tcp", server.Addr())
@@ -141,7 +133,7 @@ func TestCutHostLosesWhatTheCutSaysUntilItIsHealed(t *testing.T) {
 			t.Parallel()
 			server := testenv.StartRedis(t)
 			client := redisClient(t, server.Addr())
-			n := network(t)
+			n := testenv.NewNetwork(t)
 			host, other := n.Host(), n.Host()
 			r, bystander := from(t, host, "tcp", server.Addr()), from(t, other, "tcp", server.Addr())
 			r.say("INCR n")
@@ -169,7 +161,7 @@ func TestCutHostLosesWhatTheCutSaysUntilItIsHealed(t *testing.T) {
 func TestUnaskedRepliesPassWhileRequestsAreCut(t *testing.T) {
 	t.Parallel()
 	server := testenv.StartRedis(t)
-	h := network(t).Host()
+	h := testenv.NewNetwork(t).Host()
 	r := from(t, h, "tcp", server.Addr())
 	r.say("SUBSCRIBE news")
 	r.hear("*3\r\n$9\r\nsubscribe\r\n$4\r\nnews\r\n:1\r\n")
@@ -184,7 +176,7 @@ func TestLossLosesThatPartOfThePackets(t *testing.T) {
 	listener, err := net.ListenPacket("udp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer listener.Close()
-	h := network(t).Host()
+	h := testenv.NewNetwork(t).Host()
 	r := from(t, h, "udp4", listener.LocalAddr().String())
 	h.Loss(30)
 	got := make(chan int)
