@@ -29,6 +29,10 @@ PLANTED := TestEachPlantedBugIsCaughtInTheSimulation|TestEachBreachIsNoticedAndE
 # Builds the last release, for which a checkout needs its history.
 ROLLOUT := TestCandidatesOfTwoReleasesKeepThePromises
 
+# What make test leaves to make test/all: fleets of processes, the fault table, linearizability, and
+# models that are explored move by move.
+LONG := /test/(faults|interop|linear|succession)$$|/internal/(machine|lease)$$
+
 # How many packages are tested at once. With the race detector, each of those with servers keeps
 # a slow core busy; without, and in short mode, most of them wait most of the time.
 AT_ONCE       := 2
@@ -110,9 +114,9 @@ check/deploy: ## the manifests of Kubernetes and, where systemd-analyze is, the 
 
 .PHONY: test
 test: ## the tests, on real servers, which are fetched first; without variants and long tables
-	@echo "make test: on real servers, in short mode; make test/all has the long tables and the race detector"; \
+	@echo "make test: on real servers, in short mode. make test/all has the long tables and the race detector."; \
 	env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	$(GO) run ./test/tally -short -count=1 -timeout=15m -p=$(AT_ONCE_SHORT) -skip='^($(ROLLOUT))$$' work
+	$(GO) run ./test/tally -short -count=1 -timeout=15m -p=$(AT_ONCE_SHORT) -skip='^($(PLANTED))$$' $$($(GO) list work | grep -vE '$(LONG)')
 
 .PHONY: test/all
 test/all: ## all tests with the race detector, on real servers, which are fetched first
