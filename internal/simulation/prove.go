@@ -62,7 +62,11 @@ func after(seed uint64) uint64 { return max(seed*6364136223846793005+14426950408
 // check runs one schedule of a seed, and shrinks it if it fails.
 func check(t *testing.T, seed uint64, prop func(*rapid.T), failed func()) {
 	require.NoError(t, flag.Set("rapid.seed", strconv.FormatUint(seed, 10)))
-	require.NoError(t, flag.Set("rapid.checks", "1"))
+	checks := "1"
+	if testing.Short() {
+		checks = "5" // of which rapid makes a fifth
+	}
+	require.NoError(t, flag.Set("rapid.checks", checks))
 	require.NoError(t, flag.Set("rapid.nofailfile", "true"))
 	defer func() {
 		if t.Failed() {
