@@ -61,9 +61,11 @@ func test(ctx context.Context, args []string) (*count, error) {
 	}
 	p := newProgress(os.Stdout, time.Now())
 	c.note = p.note
-	watching, stop := context.WithCancel(ctx)
+	watched, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	watching.Go(func() { p.watch(watched) })
+	defer watching.Wait()
 	defer stop()
-	go p.watch(watching)
 	read := c.read(out, p)
 	tested := cmd.Wait()
 	if tested != nil {
