@@ -64,9 +64,8 @@ func (h History) Of(who string, kinds ...Kind) []Event {
 	return found
 }
 
-// Who returns the names of all candidates that reported anything, in alphabetical
-// order.
-func (h History) Who() []string {
+// Names returns the names of all candidates that reported anything, in alphabetical order.
+func (h History) Names() []string {
 	names := []string{}
 	for _, e := range h.Of("", Ready, Elected) {
 		if !slices.Contains(names, e.Who) {

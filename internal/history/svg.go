@@ -45,7 +45,7 @@ type picture struct {
 }
 
 func newPicture(h History) *picture {
-	p := &picture{sheet: newSheet(), h: h, names: h.Who(), terms: h.Stretches(), right: pictureWidth - margin, y: 56}
+	p := &picture{sheet: newSheet(), h: h, names: h.Names(), terms: h.Stretches(), right: pictureWidth - margin, y: 56}
 	label := len("leader")
 	for _, name := range p.names {
 		label = max(label, min(utf8.RuneCountInString(name), 24))

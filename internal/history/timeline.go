@@ -25,7 +25,7 @@ func Timeline(h History, width int) string {
 	if len(h.Events) == 0 {
 		return "nothing happened\n"
 	}
-	names := h.Who()
+	names := h.Names()
 	label := len("leader")
 	for _, name := range names {
 		label = max(label, len(name))

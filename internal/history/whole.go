@@ -8,7 +8,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A whole view is one of a store that hands over in one step, and perhaps vacates in one.
+// A whole is the view of a store that hands over in one step. It also vacates in one step if the
+// store does.
 type whole struct{ *observed }
 
 var (

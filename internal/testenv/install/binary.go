@@ -1,8 +1,8 @@
 // Package install gets hold of the servers that the tests run.
 //
 // etcd, etcdctl and Consul are built from the modules in test/servers, which pin
-// their versions, into the user's cache: one build a version and machine. Redis
-// is the system's own.
+// their versions, into the user's cache: one build per version and machine. The other servers
+// are the system's own, or are unpacked from its packages.
 package install
 
 import (
