@@ -41,20 +41,17 @@ func (s *stage) panic(who string) {
 }
 
 // stop puts a candidate's process to sleep, by SIGSTOP, and waits until it is. In SQLite, one
-// that sleeps within a write of its own holds up all others, as sqlkv's documentation says: then
-// it is woken, and put to sleep again.
+// that sleeps within a write of its own holds up all others, as sqlkv's documentation says, so
+// nobody writes meanwhile.
 func (s *stage) stop(who string) {
 	s.t.Helper()
-	a := s.actor(who)
-	for {
-		s.noteAll(a, history.Event{Kind: history.Stopped})
-		a.signal(syscall.SIGSTOP)
-		require.NoError(s.t, a.awaitStop())
-		if s.col.kind != kindSQLite || s.writable() {
-			return
-		}
-		s.wake(who)
+	if s.col.kind == kindSQLite {
+		defer s.keepFromWriting()()
 	}
+	a := s.actor(who)
+	s.noteAll(a, history.Event{Kind: history.Stopped})
+	a.signal(syscall.SIGSTOP)
+	require.NoError(s.t, a.awaitStop())
 }
 
 // asleep waits until a process has put itself to sleep, as told by a freeze.

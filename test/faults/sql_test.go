@@ -34,21 +34,22 @@ func (p part) sql() (*sql.DB, sqlkv.Dialect, error) {
 	return db, dialect, err
 }
 
-// writable reports whether SQLite lets somebody write.
-func (s *stage) writable() bool {
+// keepFromWriting waits until nobody writes to SQLite, and keeps all from it until the function
+// that it returns is called.
+func (s *stage) keepFromWriting() (allow func()) {
 	s.t.Helper()
-	db, err := sql.Open("sqlite", "file:"+s.addrs[0]+"?_pragma=busy_timeout(100)")
+	db, err := sql.Open("sqlite", "file:"+s.addrs[0]+"?_pragma=busy_timeout(10000)")
 	require.NoError(s.t, err)
-	defer func() { require.NoError(s.t, db.Close()) }()
 	conn, err := db.Conn(s.t.Context())
 	require.NoError(s.t, err)
-	defer conn.Close()
-	if _, err := conn.ExecContext(s.t.Context(), "BEGIN IMMEDIATE"); err != nil {
-		return false
-	}
-	_, err = conn.ExecContext(s.t.Context(), "ROLLBACK")
+	_, err = conn.ExecContext(s.t.Context(), "BEGIN IMMEDIATE")
 	require.NoError(s.t, err)
-	return true
+	return func() {
+		_, err := conn.ExecContext(s.t.Context(), "ROLLBACK")
+		require.NoError(s.t, err)
+		require.NoError(s.t, conn.Close())
+		require.NoError(s.t, db.Close())
+	}
 }
 
 func (p part) openDB() (*sql.DB, sqlkv.Dialect, error) {

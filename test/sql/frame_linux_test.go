@@ -2,6 +2,7 @@ package sqlkv_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -85,6 +86,24 @@ func (p *process) kill() {
 func (p *process) signal(t *testing.T, sig syscall.Signal) {
 	t.Helper()
 	require.NoError(t, syscall.Kill(-p.cmd.Process.Pid, sig))
+}
+
+// stop puts the process to sleep, though not within a write of its own, in which it would hold
+// up all others: nobody else writes meanwhile.
+func (p *process) stop(t *testing.T, in *place) {
+	t.Helper()
+	conn, err := in.hand.Conn(within(t, patience))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, conn.Close()) }()
+	_, err = conn.ExecContext(within(t, patience), "BEGIN IMMEDIATE")
+	require.NoError(t, err)
+	p.signal(t, syscall.SIGSTOP)
+	require.Eventually(t, func() bool {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+		return err == nil && strings.Contains(string(stat), ") T ")
+	}, patience, time.Millisecond)
+	_, err = conn.ExecContext(within(t, patience), "ROLLBACK")
+	require.NoError(t, err)
 }
 
 // line returns the process's next line.
@@ -180,7 +199,7 @@ func TestADeadLeaderOfAnotherClockIsFollowedAfterItsTTL(t *testing.T) {
 		token := leader.elected(t)
 		waiting := p.play(t, other, "claim")
 		waiting.silent(t, frameTTL)
-		leader.signal(t, syscall.SIGSTOP)
+		leader.stop(t, p)
 		refreshed := p.refreshed(t, token)
 		require.Greater(t, waiting.elected(t), token)
 		require.Greater(t, time.Since(refreshed), frameTTL*9/10, "wall clocks are set by little")
