@@ -36,7 +36,7 @@ LONG := /test/(faults|interop|linear|succession)$$|/internal/(machine|lease)$$
 # How many packages are tested at once. With the race detector, each of those with servers keeps
 # a slow core busy; without, and in short mode, most of them wait most of the time.
 AT_ONCE       := 2
-AT_ONCE_SHORT := 4
+AT_ONCE_SHORT := 6
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/...
