@@ -33,24 +33,25 @@ func (c *campaign) sendTogether(k machine.Key, r *machine.Request, now machine.I
 	c.jobs++
 	id, asked := r.ID, time.Now()
 	c.calls[k] = call{id, gather.Refresh(c.batch, c.pace.window, r.Within, c.held(k, r), func(v gather.Verdict) {
-		ahead := max(asked.Sub(v.Opened), 0)
+		ahead, came := max(asked.Sub(v.Opened), 0), c.came()
+		c.hookStore(machine.Refresh, k, time.Since(asked), v.Err)
 		if c.mu.TryLock() { // the batch must not wait for this campaign
 			defer c.mu.Unlock()
-			c.refreshed(machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: ahead}, v.Err)
+			c.refreshed(machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: ahead}, v.Err, came)
 			return
 		}
 		a, err := machine.Answer{ID: id, Key: k, Sent: now, Record: v.Record, Ahead: ahead}, v.Err
 		go func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.refreshed(a, err)
+			c.refreshed(a, err, came)
 		}()
 	})}
 }
 
 // refreshed takes in the outcome of a refresh that went with others.
-func (c *campaign) refreshed(a machine.Answer, err error) {
-	c.answer(machine.Refresh, &a, err)
+func (c *campaign) refreshed(a machine.Answer, err error, came machine.Instant) {
+	c.answer(machine.Refresh, &a, err, came)
 	c.jobs--
 	c.conclude()
 }
@@ -62,9 +63,10 @@ func (c *campaign) sendAlone(k machine.Key, r machine.Request, now machine.Insta
 	c.calls[k] = call{r.ID, cancel}
 	c.start(func() (then func()) {
 		err := c.carry(ctx, r, &a)
+		came := c.came()
 		cancel()
 		leave()
-		return func() { c.answer(r.Op, &a, err) }
+		return func() { c.answer(r.Op, &a, err, came) }
 	})
 }
 
@@ -78,9 +80,14 @@ func (c *campaign) held(k machine.Key, r *machine.Request) kv.Held {
 // record has to expire if the heir has just left.
 func mayShare(k machine.Key) bool { return k == machine.Lead }
 
-// answer tells the machine and the log the outcome of a request.
-func (c *campaign) answer(op machine.Op, a *machine.Answer, err error) {
+// answer tells the machine, the log and the hooks the outcome of a request, which came at some
+// moment.
+func (c *campaign) answer(op machine.Op, a *machine.Answer, err error, came machine.Instant) {
 	a.Verdict = verdictOf(op, err)
+	if a.Verdict != machine.Unclear && op != machine.Ask {
+		c.heard()
+	}
+	c.hookRefresh(op, a, err, came)
 	if c.calls[a.Key].id == a.ID {
 		c.calls[a.Key] = call{}
 	}
@@ -117,7 +124,9 @@ func (c *campaign) carry(ctx context.Context, r machine.Request, a *machine.Answ
 	stack.Grow()
 	ctx, cancel := context.WithTimeout(ctx, r.Within)
 	defer cancel()
+	began := time.Now()
 	a.Record, a.Leads, err = c.ask(ctx, r)
+	c.hookStore(r.Op, r.Key, time.Since(began), err)
 	return err
 }
 

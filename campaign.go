@@ -31,8 +31,14 @@ func (c *Candidate) Campaign(ctx context.Context) (*Term, error) {
 
 // flush waits until log records and roles that were posted by now have been delivered.
 func (c *Candidate) flush() {
-	c.roles.flush()
+	c.roles.out.flush()
 	c.logs.flush()
+}
+
+// part does so at the return of what was called, and waits for the hooks too.
+func (c *Candidate) part() {
+	c.flush()
+	c.opts.Hooks.queue.flush()
 }
 
 // An entry is how a campaign begins and what its term will be like.
@@ -51,6 +57,9 @@ type campaign struct {
 	*Candidate
 	entry entry
 	base  context.Context // parent of the term's context
+
+	number uint64    // among the campaigns of this process
+	began  time.Time // for the hooks
 
 	mu      sync.Mutex
 	state   machine.Campaign
@@ -109,7 +118,8 @@ func (c *campaign) enter() (then func()) {
 // small: a stack that has grown for a moment does not become as small again. The goroutine
 // that enters also makes the first claim.
 func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) {
-	cm := &campaign{Candidate: c, base: base, entry: s, jobs: 1}
+	cm := &campaign{Candidate: c, base: base, entry: s, jobs: 1, number: campaigns.Add(1)}
+	cm.hookStart()
 	decided := cm.decided.wait()
 	go cm.work(cm.enter)
 	select {
@@ -154,7 +164,11 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	if c.entry.once && errors.Is(err, kv.ErrHeld) {
 		err = fmt.Errorf("%w (%w)", c.whoHolds(ctx), err)
 	}
-	return fmt.Errorf("election: campaign for %q: %w", c.name, err)
+	err = fmt.Errorf("election: campaign for %q: %w", c.name, err)
+	if c.term == nil {
+		c.hookDone(0, err)
+	}
+	return err
 }
 
 // verdict returns why there is no term and will be none.
@@ -233,7 +247,9 @@ func (c *campaign) settle(now machine.Instant) {
 			c.aids.end()
 		}
 		c.memory.keep(c.state.Memory)
-		c.tellRelease()
+		if c.term != nil {
+			c.tellRelease()
+		}
 		c.conclude()
 	}
 }
@@ -313,8 +329,9 @@ func (c *campaign) do(f *machine.Effect, now machine.Instant) {
 	case machine.Unsaid:
 		c.said(f.Key, c.told.invalid)
 	case machine.HandedOver:
-		c.log.Info("handed over", "token", c.term.token, "heir", machine.IDOf(f.Record.Signature))
-		c.term.freed = true
+		t := c.term
+		t.freed, t.heir, t.heirToken = true, machine.IDOf(f.Record.Signature), f.Record.Token
+		c.log.Info("handed over", "token", t.token, "heir", t.heir)
 	case machine.Missing:
 		c.missing = c.missing || f.Key == machine.Lead
 	case machine.Abandoned:
@@ -344,7 +361,8 @@ func (c *campaign) decide(why error) {
 func (c *campaign) elected(rec kv.Record, trust machine.Trust) {
 	c.log.Info("elected", "token", rec.Token)
 	c.memory.keep(c.state.Memory)
-	c.roles.is(RoleLeader)
+	c.roles.is(c, RoleLeader)
+	c.hookTerm(rec.Token)
 	c.term = newTerm(c, rec, trust)
 	if c.opts.Hold == 0 { // else when the election is closed to others
 		c.newest.Store(c.term)
@@ -357,7 +375,7 @@ func (c *campaign) elected(rec kv.Record, trust machine.Trust) {
 // ended has the term end, if it has not by itself, or tells of the end of an heir's place.
 func (c *campaign) ended(f *machine.Effect) {
 	if f.Key == machine.Lead {
-		c.term.latch(c.causeOf(f.Cause), false) //nolint:errcheck // the cause is told by the term
+		c.term.latch(c.causeOf(f.Cause), reasonOf(f.Cause), false) //nolint:errcheck // the cause is told by the term
 		return
 	}
 	if c.state.Stage != machine.Standing {
@@ -384,6 +402,20 @@ func (c *campaign) causeOf(cause machine.Cause) error {
 	return ErrResigned
 }
 
+// reasonOf returns the same in a word.
+func reasonOf(cause machine.Cause) Reason {
+	switch cause {
+	case machine.Expired:
+		return ReasonExpired
+	case machine.Taken:
+		return ReasonTaken
+	case machine.Unhealthy:
+		return ReasonUnhealthy
+	case machine.NoCause, machine.Sightless, machine.Resigned:
+	}
+	return ReasonResigned
+}
+
 var (
 	errExpired = fmt.Errorf("%w: not refreshed in time", ErrLost)
 	errTaken   = fmt.Errorf("%w: the record is gone or somebody else's", ErrLost)
@@ -405,17 +437,19 @@ func (c *campaign) tellRole() {
 	switch {
 	case c.term != nil: // which tells of its end itself
 	case c.state.Stage != machine.Standing || c.sick:
-		c.roles.is(RoleIdle)
+		c.roles.is(c, RoleIdle)
 	case c.state.Place.Phase == machine.Owner:
-		c.roles.is(RoleHeir)
+		c.roles.is(c, RoleHeir)
 	default:
-		c.roles.is(RoleCandidate)
+		c.roles.is(c, RoleCandidate)
 	}
 }
 
-// tellRelease tells the log that the safe is free.
+// tellRelease tells that nothing is left of the term.
 func (c *campaign) tellRelease() {
-	if c.term != nil && !c.term.freed && !c.missing && !c.fades {
+	c.term.announce()
+	c.hookRelease()
+	if !c.term.freed && !c.missing && !c.fades {
 		c.log.Info("released", "token", c.term.token)
 	}
 }

@@ -131,6 +131,9 @@ type Options struct {
 	// leader one more watch. It is always on where a Succession is given.
 	Requests bool
 
+	// Hooks are told what the candidate does, to count and to measure it. Default: none.
+	Hooks *Hooks
+
 	// OnRole, if not nil, is called after each change of the candidate's role. Calls come
 	// one at a time and in order, on a goroutine of their own, so the role may have
 	// changed again by then. Only Run, before it calls lead, and the return of Run,
@@ -164,9 +167,11 @@ type Candidate struct {
 	log   *slog.Logger
 	logs  *outbox // through which the log goes
 
-	newest *atomic.Pointer[Term]
-	roles  *roles
-	memory *memory
+	owner   *Candidate // this one, also for the copies that stand for a safe beside the leader's
+	newest  *atomic.Pointer[Term]
+	contact *atomic.Int64 // when the store last answered, in Unix milliseconds
+	roles   *roles
+	memory  *memory
 }
 
 // New returns a candidate in the election called name. All candidates that use the
@@ -205,7 +210,7 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 		return nil, err
 	}
 	logs := &outbox{}
-	return &Candidate{
+	c := &Candidate{
 		store: store,
 		batch: gather.From(store),
 		name:  name,
@@ -215,10 +220,13 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 		log:   newLog(o.Logger, logs).With("election", name, "id", o.ID),
 		logs:  logs,
 
-		newest: &atomic.Pointer[Term]{},
-		roles:  newRoles(o.OnRole),
-		memory: &memory{},
-	}, nil
+		newest:  &atomic.Pointer[Term]{},
+		contact: &atomic.Int64{},
+		roles:   &roles{tell: o.OnRole, last: RoleIdle},
+		memory:  &memory{},
+	}
+	c.owner = c
+	return c, nil
 }
 
 // IsLeader reports whether the candidate leads at this very moment, as [Term.Err] does.
@@ -242,6 +250,9 @@ func (o Options) withDefaults(store kv.Store) Options {
 	}
 	o.NoHeir = o.NoHeir || o.Succession == nil && keepsLines(store)
 	o.Heirs = slices.Clone(o.Heirs)
+	if o.Hooks == nil {
+		o.Hooks = noHooks
+	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -30,7 +30,7 @@ func (t *Term) giveWay(ctx context.Context, heir kv.Record, id string, cause err
 		t.removeHeir(ctx, rec)
 	}
 	if err == nil {
-		t.end(cause, true)
+		t.end(cause, ReasonGaveWay, true)
 		return
 	}
 	if t.Err() == nil {
@@ -43,7 +43,7 @@ func (t *Term) giveWay(ctx context.Context, heir kv.Record, id string, cause err
 func (t *Term) removeHeir(ctx context.Context, rec kv.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.c.pace.Attempt/3)
 	defer cancel()
-	if err := gone(t.c.store.Delete(ctx, heirSafe(t.c.name), rec)); err != nil {
+	if err := gone(t.c.observed().Delete(ctx, heirSafe(t.c.name), rec)); err != nil {
 		t.c.log.Warn("cannot tell whether the heir's place is open again", "error", err)
 	}
 }

@@ -240,7 +240,7 @@ func (cl *closing) put(ctx context.Context) error {
 	var rec kv.Record
 	sent := cl.clock.now()
 	err := cl.attempt(ctx, func(ctx context.Context) (err error) {
-		rec, err = cl.store.Create(ctx, cl.name, cl.draft)
+		rec, err = cl.observed().Create(ctx, cl.name, cl.draft)
 		return err
 	})
 	cl.doubt = cl.doubt || err != nil && !errors.Is(err, kv.ErrHeld) && !errors.Is(err, kv.ErrInvalid)
@@ -250,7 +250,7 @@ func (cl *closing) put(ctx context.Context) error {
 		}
 		sent = cl.clock.now()
 		err = cl.attempt(ctx, func(ctx context.Context) (err error) {
-			rec, err = cl.store.Refresh(ctx, cl.name, rec)
+			rec, err = cl.observed().Refresh(ctx, cl.name, rec)
 			return err
 		})
 	}
@@ -266,7 +266,7 @@ func (cl *closing) put(ctx context.Context) error {
 // look returns what is there if it is ours, else an ErrHeld that says whose it is.
 func (cl *closing) look(ctx context.Context) (rec kv.Record, _ error) {
 	err := cl.attempt(ctx, func(ctx context.Context) (err error) {
-		rec, err = cl.store.Get(ctx, cl.name)
+		rec, err = cl.observed().Get(ctx, cl.name)
 		return err
 	})
 	switch {
@@ -288,7 +288,7 @@ var errLeft = errors.New("election: a hold of our own, under which no work began
 // remove removes a hold that we left behind, and returns why ours is not there yet.
 func (cl *closing) remove(ctx context.Context, rec kv.Record) error {
 	return cl.attempt(ctx, func(ctx context.Context) error {
-		if err := gone(cl.store.Delete(ctx, cl.name, rec)); err != nil {
+		if err := gone(cl.observed().Delete(ctx, cl.name, rec)); err != nil {
 			return err
 		}
 		return errLeft
@@ -326,10 +326,10 @@ var errMayCome = errors.New("election: a request without a clear answer may stil
 // it looks until its time is up. If the store does not answer, the hold stays until it expires.
 func (cl *closing) reopen(ctx context.Context) {
 	err := cl.insist(ctx, func(ctx context.Context) error {
-		rec, err := cl.store.Get(ctx, cl.name)
+		rec, err := cl.observed().Get(ctx, cl.name)
 		switch {
 		case err == nil && cl.mine(rec):
-			return gone(cl.store.Delete(ctx, cl.name, rec))
+			return gone(cl.observed().Delete(ctx, cl.name, rec))
 		case errors.Is(err, kv.ErrVacant) && cl.doubt:
 			return errMayCome
 		case errors.Is(err, kv.ErrVacant):

@@ -151,7 +151,9 @@ func TestATermIsFoundDeadAfterASuspend(t *testing.T) {
 
 		term, err := c.Campaign(t.Context())
 		require.NoError(t, err)
+		require.Equal(t, 9*time.Second, c.Status().Remaining)
 		suspend()
+		require.Equal(t, RoleIdle, c.Status().Role, "by the clock, and it changes nothing")
 		require.ErrorIs(t, term.Err(), ErrLost, "synchronously")
 		require.NoError(t, term.Resign(t.Context()))
 

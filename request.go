@@ -155,7 +155,7 @@ func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
 	case r.Answer == refused:
 		t.c.log.Warn("a request was refused", "to", r.To, "error", r.Why)
 	case ok:
-		t.end(cause, heir.Signature != "")
+		t.end(cause, ReasonAsked, heir.Signature != "")
 	case heir.Signature != "" && t.Err() == nil: // the request was withdrawn
 		t.removeHeir(ctx, heir)
 	}
@@ -169,9 +169,9 @@ func (t *Term) answer(ctx context.Context, rec kv.Record, r request) (answered k
 	name := requestSafe(t.c.name)
 	err := t.c.retry(ctx, func(ctx context.Context) error {
 		return t.c.attempt(ctx, func(ctx context.Context) error {
-			got, err := t.c.store.Swap(ctx, name, rec, next)
+			got, err := t.c.observed().Swap(ctx, name, rec, next)
 			if errors.Is(err, kv.ErrStale) { // taken back, or answered so by an earlier try
-				got, err = t.c.store.Get(ctx, name)
+				got, err = t.c.observed().Get(ctx, name)
 			}
 			if err == nil || errors.Is(err, kv.ErrVacant) {
 				answered, ok = got, got.Owns(rec) && got.Value == next.Value

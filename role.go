@@ -13,54 +13,46 @@ const (
 	RoleLeader    Role = "leader"    // it leads
 )
 
-// roles reports a candidate's roles. It is nil if there is no hook for them.
+// roles keeps a candidate's present role, and reports changes to the hooks.
 type roles struct {
-	tell func(Role)
+	tell func(Role) // nil if there is no such hook
 	out  outbox
 	mu   sync.Mutex
 	last Role
 }
 
-func newRoles(tell func(Role)) *roles {
-	if tell == nil {
-		return nil
-	}
-	return &roles{tell: tell, last: RoleIdle}
-}
-
-// flush waits until all roles have been told, for a second at most.
-func (r *roles) flush() {
-	if r != nil {
-		r.out.flush()
-	}
+// now returns the present role.
+func (r *roles) now() Role {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last
 }
 
 // change notes that the candidate is no longer one thing, but another.
-func (r *roles) change(from, to Role) {
-	if r == nil {
-		return
-	}
+func (r *roles) change(c *campaign, from, to Role) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last == from {
-		r.set(to)
+		r.set(c, to)
 	}
 }
 
 // is notes the candidate's present role, and reports it if it has changed.
-func (r *roles) is(role Role) {
-	if r == nil {
-		return
-	}
+func (r *roles) is(c *campaign, role Role) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.set(role)
+	r.set(c, role)
 }
 
-func (r *roles) set(role Role) {
+func (r *roles) set(c *campaign, role Role) {
 	if role == r.last {
 		return
 	}
+	if hook := c.opts.Hooks.RoleChange; hook != nil {
+		tell(c.base, c.opts.Hooks, hookRoom, hook, RoleChangeInfo{c.hookInfo(), r.last, role})
+	}
 	r.last = role
-	r.out.post(func() { r.tell(role) })
+	if r.tell != nil {
+		r.out.post(func() { r.tell(role) })
+	}
 }

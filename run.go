@@ -27,7 +27,7 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 	if lead == nil {
 		return errors.New("election: lead is nil: give Run the work to do")
 	}
-	defer c.flush()
+	defer c.part()
 	r := &run{Candidate: c, lead: lead, entry: entry{drain: true}}
 	for {
 		term, err := c.elect(ctx, ctx, r.entry)
@@ -104,7 +104,12 @@ func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Con
 // free releases a term whose work has stopped. It tries again for a while if the
 // store does not answer. If it still does not, the record is left to expire.
 func (c *Candidate) free(ctx context.Context, term *Term) {
-	term.end(ErrResigned, false)
+	reason := ReasonFinished
+	if ctx.Err() != nil {
+		reason = ReasonStopped
+	}
+	term.drain.finish()
+	term.end(ErrResigned, reason, false)
 	if _, err := term.release(context.WithoutCancel(ctx), c.pace.Attempt); err != nil {
 		c.log.WarnContext(ctx, "cannot free the safe: it stays closed until the record expires", "token", term.Token(), "error", err)
 	}

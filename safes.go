@@ -3,6 +3,8 @@ package election
 import (
 	"fmt"
 	"strings"
+
+	"github.com/electkv/election/internal/machine"
 )
 
 // The safes beside a leader's.
@@ -34,6 +36,16 @@ func checkReserved(name string) error {
 		}
 	}
 	return nil
+}
+
+// safeOf returns what a safe is for, by its name.
+func safeOf(name string) string {
+	for _, suffix := range []string{heirSuffix, requestSuffix, holdSuffix} {
+		if strings.HasSuffix(name, suffix) {
+			return suffix[1:]
+		}
+	}
+	return machine.Lead.String()
 }
 
 // beside returns the candidate with a safe beside the leader's as its safe.

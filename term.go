@@ -16,8 +16,10 @@ import (
 type Term struct {
 	c     *campaign
 	token uint64
+	began time.Time
 	ctx   termContext
 	kill  context.CancelCauseFunc
+	drain *drain // nil if no hook asks for it
 
 	mu     sync.Mutex
 	rec    machine.Ref   // to the record as last seen in the safe
@@ -25,9 +27,12 @@ type Term struct {
 	proved bool          // a refresh has extended it
 	told   bool          // the campaign knows that the term has ended
 	cause  error         // why the term has ended; nil while it has not
+	reason Reason        // the same in a word
 	called bool          // it ended for an heir that was called, which a watch may not show yet
 	deaths *time.Timer   // ends the term when trust has run out
 	vigil  *vigil        // has it look at the clock meanwhile
+
+	announced sync.Once // that it has ended, to the hooks and the log
 
 	helpers   sync.WaitGroup     // of the goroutines that help the leader beside the campaign
 	helping   context.Context    // ends when the safe is to be freed; nil if nothing helped yet
@@ -36,6 +41,8 @@ type Term struct {
 	calling   mutex              // of a call for an heir
 	saying    mutex              // of a publication
 	freed     bool               // handed over; guarded by the campaign's mu
+	heir      string             // to whom; the same
+	heirToken uint64             // of its term; the same
 	released  bool               // nothing is left of the term; guarded by releasing
 }
 
@@ -45,11 +52,15 @@ func newTerm(c *campaign, rec kv.Record, trust machine.Trust) *Term {
 	t := &Term{
 		c:     c,
 		token: rec.Token,
+		began: time.Now(),
 		kill:  kill,
 		rec:   machine.RefTo(rec),
 		trust: trust,
 	}
 	t.ctx = termContext{ctx, t}
+	if c.opts.Hooks.ReleaseDone != nil {
+		t.drain = drainOf(ctx)
+	}
 	t.vigil = keepVigil(t)
 	t.mu.Lock()
 	t.deaths = time.AfterFunc(trust.Left(c.clock.now()), t.die)
@@ -132,7 +143,7 @@ func (t *Term) Err() error {
 		return t.cause
 	}
 	t.mu.Unlock()
-	return t.end(errExpired, false)
+	return t.end(errExpired, ReasonExpired, false)
 }
 
 // Until returns the moment up to which the term can be trusted without another
@@ -207,11 +218,14 @@ func (t *Term) Resign(ctx context.Context) error { return t.resign(ctx, ErrResig
 // resign does so for a reason.
 func (t *Term) resign(ctx context.Context, cause error, called bool) error {
 	held := t.Err() == nil
-	t.end(cause, called)
+	if !t.c.entry.drain {
+		t.drain.finish()
+	}
+	t.end(cause, ReasonResigned, called)
 	if t.c.entry.drain {
 		return nil
 	}
-	defer t.c.flush()
+	defer t.c.part()
 	missing, err := t.release(ctx, t.c.fading())
 	if missing && held {
 		err = errors.Join(fmt.Errorf("election: resign: %w", errTaken), err)
@@ -259,8 +273,8 @@ var errFades = errors.New("what is left in the store will expire by itself")
 
 // end ends the term for a reason, unless it has ended before, and returns why it
 // has ended. Called says that an heir was called, which a watch may not show yet.
-func (t *Term) end(cause error, called bool) error {
-	first, cause := t.latch(cause, called)
+func (t *Term) end(cause error, reason Reason, called bool) error {
+	first, cause := t.latch(cause, reason, called)
 	if first {
 		t.tellEnd()
 	}
@@ -285,22 +299,37 @@ func (t *Term) tellEnd() {
 
 // latch ends the term for a reason, unless it has ended before, and returns why it has
 // ended. It does not block.
-func (t *Term) latch(why error, called bool) (first bool, cause error) {
+func (t *Term) latch(why error, reason Reason, called bool) (first bool, cause error) {
 	t.mu.Lock()
 	first = t.cause == nil
 	if first {
-		t.cause, t.called = why, called
+		t.cause, t.reason, t.called = why, reason, called
 		t.deaths.Stop()
 	}
 	cause = t.cause
 	t.mu.Unlock()
 	if first {
 		t.kill(cause)
+		t.announce()
 		t.vigil.leave(t)
-		t.c.roles.change(RoleLeader, RoleIdle)
-		t.c.log.Info("term ended", "token", t.token, "cause", cause)
 	}
 	return first, cause
+}
+
+// announce tells that the term has ended, once, and before anything that comes after it is told:
+// the goroutine that ended the term may not have done so yet.
+func (t *Term) announce() {
+	t.mu.Lock()
+	cause, reason := t.cause, t.reason
+	t.mu.Unlock()
+	if cause == nil {
+		return
+	}
+	t.announced.Do(func() {
+		t.c.roles.change(t.c, RoleLeader, RoleIdle)
+		t.hookEnd(cause, reason)
+		t.c.log.Info("term ended", "token", t.token, "cause", cause)
+	})
 }
 
 // die is the dead-man timer. It runs whatever the store's calls are doing.
@@ -312,7 +341,7 @@ func (t *Term) die() {
 	}
 	t.mu.Unlock()
 	if left <= 0 {
-		t.end(errExpired, false)
+		t.end(errExpired, ReasonExpired, false)
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 func (c *Candidate) TryCampaign(ctx context.Context) (*Term, error) {
 	term, err := c.try(ctx, context.WithoutCancel(ctx), entry{})
 	if err != nil {
-		c.flush()
+		c.part()
 	}
 	return term, err
 }
@@ -44,7 +44,7 @@ func (c *Candidate) try(ctx, base context.Context, s entry) (*Term, error) {
 func (c *Candidate) whoHolds(ctx context.Context) error {
 	var rec kv.Record
 	err := c.attempt(ctx, func(ctx context.Context) (err error) {
-		rec, err = c.store.Get(ctx, c.name)
+		rec, err = c.observed().Get(ctx, c.name)
 		return err
 	})
 	if err != nil {

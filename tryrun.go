@@ -20,7 +20,7 @@ func (c *Candidate) TryRun(ctx context.Context, lead func(ctx context.Context, t
 	if lead == nil {
 		return errors.New("election: lead is nil: give TryRun the work to do")
 	}
-	defer c.flush()
+	defer c.part()
 	term, err := c.try(ctx, ctx, entry{drain: true})
 	switch {
 	case err != nil && ctx.Err() != nil:

@@ -43,9 +43,11 @@ func (c *campaign) see(k machine.Key, w *watching, rec kv.Record, err error) {
 		c.decide(err)
 		return
 	case err != nil:
+		c.hookWatch(k, err)
 		c.fault(k, "cannot watch the safe", err)
 		return
 	}
+	c.heard()
 	c.step(&machine.Event{Kind: machine.Saw, Key: k, Sighting: machine.Sighting{Known: true, Record: rec}})
 	if err == nil && waiting && c.lock(k).Phase == machine.Waiting && !c.state.Wrote(rec) {
 		c.waitsFor(k, rec)

@@ -52,6 +52,8 @@ type Options struct {
 	Margin time.Duration // what the work may need to stop after a loss. Default: a tenth of the TTL
 	Hold   time.Duration // how long the lock stays closed to all from when it was locked, unlocked or not. Default: no longer than it is held
 	Logger *slog.Logger  // gets one record for each change of state. Default: silence
+
+	Hooks *election.Hooks // are told what is done for the lock: each Lock is a campaign. Default: none
 }
 
 // A Mutex is a lock that processes share under one name in one store. Use [New] to
@@ -72,7 +74,7 @@ func New(store kv.Store, name string, opts *Options) (*Mutex, error) {
 	}
 	c, err := election.New(store, name, &election.Options{
 		NoHeir: true,
-		ID:     o.ID, Value: o.Value, TTL: o.TTL, Margin: o.Margin, Hold: o.Hold, Logger: o.Logger,
+		ID:     o.ID, Value: o.Value, TTL: o.TTL, Margin: o.Margin, Hold: o.Hold, Logger: o.Logger, Hooks: o.Hooks,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)

@@ -1,0 +1,67 @@
+package election
+
+import (
+	"time"
+)
+
+// A Status is what a candidate is at one moment.
+type Status struct {
+	// Role is RoleLeader exactly if the candidate leads, as IsLeader has it: while it waits
+	// for the election to open (Options.Hold), it is RoleCandidate.
+	Role Role
+
+	Token     uint64        // of its term; zero if it does not lead
+	Remaining time.Duration // for how long the lease can be trusted without another refresh; zero if it does not lead
+
+	// Contact is when the store last gave the candidate's campaign a clear answer, or a
+	// watch showed something. It is zero if that never happened. A candidate that only
+	// waits asks the store little, and hears from it when something changes.
+	Contact time.Time
+}
+
+// Status returns what the candidate is at this very moment. It reads the clock, as
+// [Term.Err] does, and changes nothing. It may be called at any time and by any goroutine, and
+// waits for no request.
+func (c *Candidate) Status() Status {
+	s := Status{Role: c.roles.now()}
+	if t := c.newest.Load(); t != nil {
+		if left := t.Remaining(); left > 0 {
+			s.Role, s.Token, s.Remaining = RoleLeader, t.token, left
+		}
+	}
+	switch {
+	case s.Role != RoleLeader || s.Remaining > 0:
+	case c.opts.Hold > 0:
+		s.Role = RoleCandidate
+	default:
+		s.Role = RoleIdle // its term has just ended
+	}
+	if at := c.contact.Load(); at != 0 {
+		s.Contact = time.UnixMilli(at)
+	}
+	return s
+}
+
+// Name returns the name of the candidate's election.
+func (c *Candidate) Name() string { return c.name }
+
+// ID returns the candidate's ID (Options.ID).
+func (c *Candidate) ID() string { return c.opts.ID }
+
+// TTL returns how long a leader that vanished keeps others out (Options.TTL).
+func (c *Candidate) TTL() time.Duration { return c.opts.TTL }
+
+// Remaining returns for how long the lease can be trusted without another refresh: zero if the
+// term has ended. It reads the clock, and counts the time that the system was suspended.
+func (t *Term) Remaining() time.Duration {
+	now := t.c.clock.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil {
+		return 0
+	}
+	return max(t.trust.Left(now), 0)
+}
+
+// heard notes that the store has answered.
+func (c *Candidate) heard() { c.contact.Store(time.Now().UnixMilli()) }
