@@ -194,7 +194,7 @@ func (c *campaign) vacate(ctx context.Context, r machine.Request) (kv.Record, er
 	case err == nil:
 		return heir, kv.ErrHeld
 	case !errors.Is(err, kv.ErrVacant):
-		c.log.Warn("cannot hand over: the heir's safe cannot be seen", "token", r.Old.Token, "error", err)
+		c.log.Warn("cannot hand over: the heir's safe cannot be seen", "event", "heir_not_seen", "token", r.Old.Token, "error", err)
 	}
 	return kv.Record{}, c.store.Delete(ctx, name, r.Old)
 }

@@ -102,7 +102,7 @@ func (c *campaign) enter() (then func()) {
 	stack.Grow()
 	s := c.entry
 	cfg, memory := c.config(s), c.recall()
-	c.log.DebugContext(c.base, "campaigning")
+	c.log.DebugContext(c.base, "campaigning", "event", "campaign_started")
 	return func() {
 		if c.left { // it was withdrawn meanwhile
 			return
@@ -159,7 +159,7 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	c.mu.Unlock()
 	<-c.until(&c.gone)
 	if c.fades {
-		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left in the store until it expires", "error", c.told.trouble)
+		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left in the store until it expires", "event", "record_may_be_left", "error", c.told.trouble)
 	}
 	if c.entry.once && errors.Is(err, kv.ErrHeld) {
 		err = fmt.Errorf("%w (%w)", c.whoHolds(ctx), err)
@@ -331,7 +331,7 @@ func (c *campaign) do(f *machine.Effect, now machine.Instant) {
 	case machine.HandedOver:
 		t := c.term
 		t.freed, t.heir, t.heirToken = true, machine.IDOf(f.Record.Signature), f.Record.Token
-		c.log.Info("handed over", "token", t.token, "heir", t.heir)
+		c.log.Info("handed over", "event", "handed_over", "token", t.token, "heir", t.heir)
 	case machine.Missing:
 		c.missing = c.missing || f.Key == machine.Lead
 	case machine.Abandoned:
@@ -359,7 +359,7 @@ func (c *campaign) decide(why error) {
 
 // elected begins the term.
 func (c *campaign) elected(rec kv.Record, trust machine.Trust) {
-	c.log.Info("elected", "token", rec.Token)
+	c.log.Info("elected", "event", "elected", "token", rec.Token)
 	c.memory.keep(c.state.Memory)
 	c.roles.is(c, RoleLeader)
 	c.hookTerm(rec.Token)
@@ -382,9 +382,9 @@ func (c *campaign) ended(f *machine.Effect) {
 		return // given up, to lead or to leave
 	}
 	log := c.logOf(machine.Place)
-	log.Debug("no longer heir", "token", f.Record.Token, "cause", f.Cause)
+	log.Debug("no longer heir", "event", "heir_ended", "token", f.Record.Token, "cause", f.Cause)
 	if f.Cause == machine.Unhealthy || f.Cause == machine.Sightless {
-		log.Warn("cannot be heir", "cause", f.Cause, "error", c.told.trouble)
+		log.Warn("cannot be heir", "event", "heir_refused", "cause", f.Cause, "error", c.told.trouble)
 	}
 }
 
@@ -450,13 +450,13 @@ func (c *campaign) tellRelease() {
 	c.term.announce()
 	c.hookRelease()
 	if !c.term.freed && !c.missing && !c.fades {
-		c.log.Info("released", "token", c.term.token)
+		c.log.Info("released", "event", "released", "token", c.term.token)
 	}
 }
 
 // tellOfPlace tells the log that the candidate has become heir.
 func (c *campaign) tellOfPlace(before machine.Phase) {
 	if p := &c.state.Place; before != machine.Owner && p.Phase == machine.Owner {
-		c.logOf(machine.Place).Info("heir", "token", p.Remains.Record().Token)
+		c.logOf(machine.Place).Info("heir", "event", "heir", "token", p.Remains.Record().Token)
 	}
 }

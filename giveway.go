@@ -34,7 +34,7 @@ func (t *Term) giveWay(ctx context.Context, heir kv.Record, id string, cause err
 		return
 	}
 	if t.Err() == nil {
-		t.c.log.Warn("the heir does not take over", "heir", id, "error", err)
+		t.c.log.Warn("the heir does not take over", "event", "heir_silent", "heir", id, "error", err)
 	}
 	t.c.post(&machine.Event{Kind: machine.Silent})
 }
@@ -44,7 +44,7 @@ func (t *Term) removeHeir(ctx context.Context, rec kv.Record) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.c.pace.Attempt/3)
 	defer cancel()
 	if err := gone(t.c.observed().Delete(ctx, heirSafe(t.c.name), rec)); err != nil {
-		t.c.log.Warn("cannot tell whether the heir's place is open again", "error", err)
+		t.c.log.Warn("cannot tell whether the heir's place is open again", "event", "heir_unclear", "error", err)
 	}
 }
 

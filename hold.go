@@ -207,7 +207,7 @@ func (cl *closing) close(ctx context.Context, term *Term) error {
 	}
 	cl.newest.Store(term)
 	life, _ := cl.store.Lifetime(cl.draft.TTL) // for which New has asked
-	cl.log.InfoContext(ctx, "closed to others", "token", term.Token(), "hold", cl.opts.Hold, "at_most", life.Max)
+	cl.log.InfoContext(ctx, "closed to others", "event", "closed", "token", term.Token(), "hold", cl.opts.Hold, "at_most", life.Max)
 	return nil
 }
 
@@ -222,7 +222,7 @@ func (cl *closing) run(ctx context.Context) error {
 		case errors.Is(err, ErrHeld):
 			cl.await(ctx, err)
 		case ctx.Err() == nil && cl.trouble.due(err):
-			cl.log.WarnContext(ctx, "cannot tell whether the election is closed to others", "error", err)
+			cl.log.WarnContext(ctx, "cannot tell whether the election is closed to others", "event", "closed_unclear", "error", err)
 		}
 		sleep(ctx, retry.pause())
 		if ctx.Err() != nil {
@@ -301,7 +301,7 @@ func (cl *closing) mine(rec kv.Record) bool {
 
 // await returns when a watch shows that no other candidate has a hold, or when ctx ends.
 func (cl *closing) await(ctx context.Context, why error) {
-	cl.log.InfoContext(ctx, "waiting until the election is open", "reason", why)
+	cl.log.InfoContext(ctx, "waiting until the election is open", "event", "waiting_for_hold", "reason", why)
 	latest, stop := cl.sightings(ctx)
 	defer stop()
 	for {
@@ -313,7 +313,7 @@ func (cl *closing) await(ctx context.Context, why error) {
 			case errors.Is(s.err, kv.ErrVacant), errors.Is(s.err, kv.ErrInvalid), s.err == nil && cl.mine(s.rec):
 				return
 			case s.err != nil && cl.trouble.due(s.err):
-				cl.log.WarnContext(ctx, "cannot see whether the election is open", "error", s.err)
+				cl.log.WarnContext(ctx, "cannot see whether the election is open", "event", "hold_not_seen", "error", s.err)
 			}
 		}
 	}
@@ -339,6 +339,6 @@ func (cl *closing) reopen(ctx context.Context) {
 	})
 	if err != nil {
 		cl.left = append(cl.left, cl.draft.Signature)
-		cl.log.WarnContext(ctx, "no work has begun, but a hold may be left in the store until it expires", "error", err)
+		cl.log.WarnContext(ctx, "no work has begun, but a hold may be left in the store until it expires", "event", "hold_may_be_left", "error", err)
 	}
 }

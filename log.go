@@ -5,6 +5,9 @@ import (
 	"log/slog"
 )
 
+// Each record has an attribute "event", by which programs know what it tells of: the message
+// is for people, and may change. docs/observability.md lists them.
+
 // A postedHandler is a log handler that never blocks its caller.
 type postedHandler struct {
 	slog.Handler
@@ -29,7 +32,7 @@ func (h postedHandler) Handle(ctx context.Context, r slog.Record) error {
 	h.out.post(func() {
 		if n := h.out.lost(); n > 0 {
 			missing := slog.NewRecord(r.Time, slog.LevelWarn, "log records were dropped: the handler is too slow", 0)
-			missing.AddAttrs(slog.Int("records", n))
+			missing.AddAttrs(slog.String("event", "log_dropped"), slog.Int("records", n))
 			h.pass(ctx, missing)
 		}
 		h.pass(ctx, r)

@@ -127,7 +127,7 @@ func (s *nomination) recall(ctx context.Context, late bool) (answered bool) {
 		return err
 	})
 	if err != nil {
-		s.log.WarnContext(ctx, "cannot tell whether a call for an heir is left in the store until it expires", "error", err)
+		s.log.WarnContext(ctx, "cannot tell whether a call for an heir is left in the store until it expires", "event", "heir_unclear", "error", err)
 	}
 	return answered
 }

@@ -94,7 +94,7 @@ func (t *Term) heed(ctx context.Context) {
 			switch {
 			case s.err != nil && !errors.Is(s.err, kv.ErrVacant):
 				if trouble.due(s.err) {
-					t.c.log.Warn("cannot watch for requests", "error", s.err)
+					t.c.log.Warn("cannot watch for requests", "event", "requests_not_seen", "error", s.err)
 				}
 				continue
 			case s.rec.Signature == signature:
@@ -153,7 +153,7 @@ func (t *Term) comply(ctx context.Context, rec kv.Record, r request) {
 	_, ok = t.answer(ctx, rec, r)
 	switch {
 	case r.Answer == refused:
-		t.c.log.Warn("a request was refused", "to", r.To, "error", r.Why)
+		t.c.log.Warn("a request was refused", "event", "request_refused", "to", r.To, "error", r.Why)
 	case ok:
 		t.end(cause, ReasonAsked, heir.Signature != "")
 	case heir.Signature != "" && t.Err() == nil: // the request was withdrawn
@@ -181,7 +181,7 @@ func (t *Term) answer(ctx context.Context, rec kv.Record, r request) (answered k
 		})
 	})
 	if err != nil && ctx.Err() == nil {
-		t.c.log.Warn("cannot tell whether a request was answered", "error", err)
+		t.c.log.Warn("cannot tell whether a request was answered", "event", "answer_unclear", "error", err)
 	}
 	return answered, ok
 }

@@ -111,7 +111,7 @@ func (c *Candidate) free(ctx context.Context, term *Term) {
 	term.drain.finish()
 	term.end(ErrResigned, reason, false)
 	if _, err := term.release(context.WithoutCancel(ctx), c.pace.Attempt); err != nil {
-		c.log.WarnContext(ctx, "cannot free the safe: it stays closed until the record expires", "token", term.Token(), "error", err)
+		c.log.WarnContext(ctx, "cannot free the safe: it stays closed until the record expires", "event", "record_may_be_left", "token", term.Token(), "error", err)
 	}
 }
 
@@ -119,6 +119,6 @@ func (c *Candidate) free(ctx context.Context, term *Term) {
 // that the work was told to stop.
 func (c *Candidate) dropped(result error) {
 	if result != nil && result != context.Canceled { //nolint:errorlint // what wraps it may say more
-		c.log.Info("the work was ended, and returned an error", "error", result)
+		c.log.Info("the work was ended, and returned an error", "event", "work_failed", "error", result)
 	}
 }

@@ -263,7 +263,7 @@ func (t *Term) release(ctx context.Context, within time.Duration) (missing bool,
 		return t.c.missing, fmt.Errorf("election: resign: %w", t.c.withTrouble(errFades))
 	}
 	if t.c.missing && errors.Is(t.Err(), ErrResigned) {
-		t.c.log.Warn("the record was gone before it was released: somebody else may have led meanwhile", "token", t.token)
+		t.c.log.Warn("the record was gone before it was released: somebody else may have led meanwhile", "event", "record_missing", "token", t.token)
 	}
 	return t.c.missing, nil
 }
@@ -328,7 +328,7 @@ func (t *Term) announce() {
 	t.announced.Do(func() {
 		t.c.roles.change(t.c, RoleLeader, RoleIdle)
 		t.hookEnd(cause, reason)
-		t.c.log.Info("term ended", "token", t.token, "cause", cause)
+		t.c.log.Info("term ended", "event", "term_ended", "token", t.token, "cause", cause)
 	})
 }
 

@@ -78,11 +78,11 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 	case machine.Create, machine.Displace:
 		c.claimed(err)
 		if v == machine.Invalid && k == machine.Place {
-			c.fault(k, "cannot compete to be heir", err)
+			c.fault(k, "heir_refused", "cannot compete to be heir", err)
 			return
 		}
 		if v == machine.Held && l.Denied == 1 { // the first refusal is normal for a candidate that came second
-			c.logOf(k).Info("waiting for the store to open the safe", "reason", err)
+			c.logOf(k).Info("waiting for the store to open the safe", "event", "waiting_for_store", "reason", err)
 		}
 	case machine.Refresh:
 		if l.Phase != machine.Waiting {
@@ -91,26 +91,28 @@ func (c *campaign) hear(k machine.Key, op machine.Op, v machine.Verdict, err err
 		}
 	case machine.Publish:
 		if k == machine.Place && err != nil && v != machine.Stale {
-			c.fault(k, "cannot tell the others who leads", err)
+			c.fault(k, "publish_failed", "cannot tell the others who leads", err)
 			return
 		}
 	case machine.Stay:
 		if v == machine.Stale {
-			c.fault(k, "lost the place in line", err)
+			c.fault(k, "place_lost", "lost the place in line", err)
 		}
 	case machine.Vacate:
 		if v == machine.Unclear {
-			c.log.Info("cannot tell whether there is an heir to hand over to", "token", l.Remains.Record().Token, "error", err)
+			c.log.Info("cannot tell whether there is an heir to hand over to", "event", "heir_not_seen", "token", l.Remains.Record().Token, "error", err)
 		}
 	case machine.HandOver:
 		if v == machine.Invalid {
-			c.log.Warn("cannot hand over", "token", l.Remains.Record().Token, "error", err)
+			c.log.Warn("cannot hand over", "event", "hand_over_refused", "token", l.Remains.Record().Token, "error", err)
 			return
 		}
 	}
 	switch what := troubleWith(op); {
-	case v == machine.Unclear || op == machine.Ask && err != nil:
-		c.fault(k, what, err)
+	case op == machine.Ask && err != nil:
+		c.fault(k, "unhealthy", what, err)
+	case v == machine.Unclear:
+		c.fault(k, "request_unclear", what, err)
 	default:
 		c.told.trouble = nil
 	}
@@ -129,22 +131,23 @@ func (c *campaign) hearOfRefresh(k machine.Key, v machine.Verdict, err error) {
 	token := c.lock(k).Remains.Record().Token
 	switch {
 	case v == machine.OK && *failed:
-		c.logOf(k).Info("refreshes succeed again", "token", token)
+		c.logOf(k).Info("refreshes succeed again", "event", "refreshes_again", "token", token)
 	case v == machine.Unclear && !*failed:
 		c.told.trouble = err
-		c.logOf(k).Warn("cannot refresh", "token", token, "error", err)
+		c.logOf(k).Warn("cannot refresh", "event", "refresh_failed", "token", token, "error", err)
 	}
 	*failed = v == machine.Unclear
 }
 
-// fault keeps the last trouble, and tells of it if it is new, or goes on for long.
-func (c *campaign) fault(k machine.Key, what string, err error) {
+// fault keeps the last trouble, and tells of it if it is new, or goes on for long. Name is the
+// log's for what has happened.
+func (c *campaign) fault(k machine.Key, name, what string, err error) {
 	c.told.trouble = err
 	if c.told.last == nil {
 		c.told.last = &complaint{}
 	}
 	if c.state.Stage < machine.Quitting && c.told.last.due(err) {
-		c.logOf(k).Warn(what, "error", err)
+		c.logOf(k).Warn(what, "event", name, "error", err)
 	}
 }
 
@@ -154,7 +157,7 @@ func (c *campaign) waitsFor(k machine.Key, rec kv.Record) {
 	log := c.logOf(k)
 	last := c.told.holders[k].Record()
 	if n := machine.NoteOf(rec); k == machine.Place && n.Calls != "" {
-		log.Debug("waiting for a candidate that is called to be heir", "called", n.Calls)
+		log.Debug("waiting for a candidate that is called to be heir", "event", "waiting_for_call", "called", n.Calls)
 		return
 	}
 	if rec == last || rec.Owns(last) && rec.Permanent == last.Permanent {
@@ -163,13 +166,13 @@ func (c *campaign) waitsFor(k machine.Key, rec kv.Record) {
 	c.told.holders[k] = c.lock(k).Seen.At(rec)
 	switch {
 	case rec.Foreign && rec.Permanent:
-		log.Warn("waiting for a record that this library did not write and that never expires: if nobody holds that lock, remove it by hand", "value", rec.Value)
+		log.Warn("waiting for a record that this library did not write and that never expires: if nobody holds that lock, remove it by hand", "event", "waiting_for_ever", "value", rec.Value)
 	case rec.Permanent:
-		log.Warn("waiting for a record whose expiry was taken away: if its owner is gone, remove it by hand", "leader", machine.IDOf(rec.Signature), "token", rec.Token)
+		log.Warn("waiting for a record whose expiry was taken away: if its owner is gone, remove it by hand", "event", "waiting_for_ever", "leader", machine.IDOf(rec.Signature), "token", rec.Token)
 	case rec.Foreign:
-		log.Info("waiting for a holder that is not of this library", "value", rec.Value)
+		log.Info("waiting for a holder that is not of this library", "event", "waiting_for_foreign", "value", rec.Value)
 	default:
-		log.Info("waiting", k.String(), machine.IDOf(rec.Signature), "token", rec.Token)
+		log.Info("waiting", "event", "waiting", k.String(), machine.IDOf(rec.Signature), "token", rec.Token)
 	}
 }
 

@@ -44,7 +44,7 @@ func (c *campaign) see(k machine.Key, w *watching, rec kv.Record, err error) {
 		return
 	case err != nil:
 		c.hookWatch(k, err)
-		c.fault(k, "cannot watch the safe", err)
+		c.fault(k, "watch_failed", "cannot watch the safe", err)
 		return
 	}
 	c.heard()

@@ -13,6 +13,10 @@ import (
 // dateAndTime is how lines for people begin.
 const dateAndTime = "2006-01-02 15:04:05.000"
 
+// eventKey is of the attribute that names for programs what a record of package election
+// tells of.
+const eventKey = "event"
+
 // newJSONHandler writes each record as one line of JSON, for programs: durations and
 // errors as people would read them.
 func newJSONHandler(out io.Writer, level slog.Level) slog.Handler {
@@ -61,7 +65,9 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	b.WriteString(r.Message)
 	b.WriteString(h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
-		write(&b, h.group, a)
+		if a.Key != eventKey { // which the message says in words
+			write(&b, h.group, a)
+		}
 		return true
 	})
 	b.WriteByte('\n')
