@@ -87,6 +87,9 @@ func (c *campaign) answer(op machine.Op, a *machine.Answer, err error, came mach
 	if a.Verdict != machine.Unclear && op != machine.Ask {
 		c.heard()
 	}
+	if op == machine.Get && a.Key == machine.Lead && (a.Verdict == machine.OK || a.Verdict == machine.Vacant) {
+		c.saw(a.Record)
+	}
 	c.hookRefresh(op, a, err, came)
 	if c.calls[a.Key].id == a.ID {
 		c.calls[a.Key] = call{}

@@ -214,6 +214,9 @@ func (c *campaign) step(e *machine.Event) {
 		return
 	}
 	e.Wall = time.Now().UnixMilli()
+	if c.remembers() {
+		e.Past = c.memory.history()
+	}
 	before, now := c.state.Place.Phase, c.clock.now()
 	buffer := buffers.Get().(*[]machine.Effect)
 	effects := c.state.Step(now, e, (*buffer)[:0])
@@ -229,6 +232,17 @@ func (c *campaign) step(e *machine.Event) {
 	*buffer = effects
 	buffers.Put(buffer)
 	c.settle(now)
+}
+
+// remembers reports whether the candidate takes part in the election's history. Where there is
+// no heir nobody carries it on, and a lock that is taken a thousand times a second has none.
+func (c *campaign) remembers() bool { return !c.noHeir(c.entry) }
+
+// saw takes in what the leader's safe holds.
+func (c *campaign) saw(rec kv.Record) {
+	if c.remembers() {
+		c.memory.saw(rec)
+	}
 }
 
 // settle arranges what the machine's state asks for: its watches, and the time of its next
@@ -361,6 +375,7 @@ func (c *campaign) decide(why error) {
 func (c *campaign) elected(rec kv.Record, trust machine.Trust) {
 	c.log.Info("elected", "event", "elected", "token", rec.Token)
 	c.memory.keep(c.state.Memory)
+	c.saw(rec)
 	c.roles.is(c, RoleLeader)
 	c.hookTerm(rec.Token)
 	c.term = newTerm(c, rec, trust)

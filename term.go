@@ -244,6 +244,7 @@ func (t *Term) release(ctx context.Context, within time.Duration) (missing bool,
 	if t.released {
 		return false, nil
 	}
+	t.announce()
 	t.stopHelpers()
 	// The term's end has ended a call for an heir: what of it is on its way must not come later.
 	if err := t.calling.lock(ctx, &t.mu); err != nil {
@@ -327,6 +328,7 @@ func (t *Term) announce() {
 	}
 	t.announced.Do(func() {
 		t.c.roles.change(t.c, RoleLeader, RoleIdle)
+		t.c.memory.ended(t.token, reason)
 		t.hookEnd(cause, reason)
 		t.c.log.Info("term ended", "event", "term_ended", "token", t.token, "cause", cause)
 	})

@@ -48,6 +48,9 @@ func (c *campaign) see(k machine.Key, w *watching, rec kv.Record, err error) {
 		return
 	}
 	c.heard()
+	if k == machine.Lead {
+		c.saw(rec)
+	}
 	c.step(&machine.Event{Kind: machine.Saw, Key: k, Sighting: machine.Sighting{Known: true, Record: rec}})
 	if err == nil && waiting && c.lock(k).Phase == machine.Waiting && !c.state.Wrote(rec) {
 		c.waitsFor(k, rec)

@@ -102,6 +102,7 @@ type turn struct {
 	*Campaign
 	now  Instant
 	wall int64
+	past string
 	out  []Effect
 }
 

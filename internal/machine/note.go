@@ -18,6 +18,9 @@ type Note struct {
 	// handed on from leader to leader.
 	Strikes map[string]int `json:"strikes,omitempty"`
 
+	// Past are the terms before a leader's, as a text: for people only.
+	Past string `json:"past,omitempty"`
+
 	// Under is the leader that the heir stands under, or the last one, or empty if it
 	// knows of none. An heir that has not read the leader's key yet leaves it out.
 	Under *Leader `json:"under,omitempty"`

@@ -157,6 +157,7 @@ func (t *turn) draftNote(l *Lock) string {
 			n.Heirs = last.Heirs
 		}
 		n.Strikes = t.Memory.strikes(last, t.now, t.cfg.Stability, t.cfg.TTL, t.cfg.Fading)
+		n.Past = t.past
 	default: // the heir that is displaced, if there is one, has reported the leader
 		rival := NoteOf(l.Rival.Record())
 		n.Waited = l.Waited
@@ -180,7 +181,7 @@ func (t *turn) mirror() {
 // noteFor returns the note with which the heir leads when we hand over to it.
 func (t *turn) noteFor(heir kv.Record) string {
 	mine, theirs := NoteOf(t.Lead.Remains.Record()), NoteOf(heir)
-	n := Note{Rank: theirs.Rank, Heirs: theirs.Heirs, Since: t.wall}
+	n := Note{Rank: theirs.Rank, Heirs: theirs.Heirs, Since: t.wall, Past: handedOver(t.past)}
 	if len(n.Heirs) == 0 {
 		n.Heirs = mine.Heirs
 	}

@@ -19,6 +19,7 @@ type Event struct {
 	Drain    bool          // of Enter
 	Cause    Cause         // of End
 	Wall     int64         // what the wall clock shows, in Unix milliseconds: for people, in what is written now
+	Past     string        // the terms that are over, likewise
 	Look     bool          // of End: a watch may not show the present heir yet
 }
 
@@ -49,7 +50,7 @@ func Step(c Campaign, now Instant, e Event) (Campaign, []Effect) {
 
 // Step takes an event in. It appends to out what is to be done.
 func (c *Campaign) Step(now Instant, e *Event, out []Effect) []Effect {
-	t := turn{Campaign: c, now: now, wall: e.Wall, out: out}
+	t := turn{Campaign: c, now: now, wall: e.Wall, past: e.Past, out: out}
 	t.expire(&t.Place) // what has run out, no event brings back
 	t.expire(&t.Lead)
 	t.take(e)

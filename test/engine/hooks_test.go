@@ -391,6 +391,22 @@ func newProcess(t *testing.T, hooks *election.Hooks, givesWay bool) *process {
 	return p
 }
 
+// BenchmarkTerms shows what a term costs with a history behind it.
+func BenchmarkTerms(b *testing.B) {
+	for name, noHeir := range map[string]bool{"with history": false, "without": true} {
+		b.Run(name, func(b *testing.B) {
+			c, err := election.New(memkv.New(), "billing", &election.Options{ID: "a", NoHeir: noHeir})
+			require.NoError(b, err)
+			b.ReportAllocs()
+			for b.Loop() {
+				term, err := c.Campaign(b.Context())
+				require.NoError(b, err)
+				require.NoError(b, term.Resign(b.Context()))
+			}
+		})
+	}
+}
+
 // BenchmarkHooks shows what hooks cost: a campaign, its term and the release, on a store that
 // costs next to nothing.
 func BenchmarkHooks(b *testing.B) {

@@ -1,0 +1,89 @@
+package election
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/kv"
+)
+
+// A PastTerm is a term of leadership that an election remembers.
+type PastTerm struct {
+	ID    string // the leader's
+	Token uint64
+
+	// Began and Ended are by the wall clocks of those who led or saw it, to a tenth of a
+	// second. Ended is zero for the present term.
+	Began, Ended time.Time
+
+	// Reason is why it ended: ReasonGone if its leader could not say so. It is empty for
+	// the present term.
+	Reason Reason
+
+	// HandedOver says that the next term began when its leader handed the safe over.
+	HandedOver bool
+}
+
+// ReasonGone is why a term in an election's history has ended whose leader could not say why: it
+// has died, or lost the store, or its record was removed.
+const ReasonGone Reason = "gone"
+
+// History returns the last terms of the election, the oldest first and the present one last: 64
+// at most, or as many as fit into 768 bytes. It reads the leader's record, and returns
+// ErrNoLeader if nobody leads.
+//
+// The history is for people. Leaders carry it along in their records, and heirs remember
+// it, so it costs no request. What a leader and its heir knew is forgotten if both die at once.
+// There is none without heirs (Options.NoHeir), and other programs' locks are not in it.
+func History(ctx context.Context, store kv.Store, name string) ([]PastTerm, error) {
+	if err := checkReserved(name); err != nil {
+		return nil, err
+	}
+	rec, err := store.Get(ctx, name)
+	switch {
+	case errors.Is(err, kv.ErrVacant):
+		return nil, ErrNoLeader
+	case err != nil:
+		return nil, fmt.Errorf("election: history of %q: %w", name, err)
+	case rec.Foreign:
+		return nil, nil
+	}
+	n := machine.NoteOf(rec)
+	var terms []PastTerm
+	for _, t := range machine.PastOf(n.Past) {
+		terms = append(terms, PastTerm{
+			ID: t.ID, Token: t.Token, Began: time.UnixMilli(t.Began), Ended: time.UnixMilli(t.Ended),
+			Reason: reasonBy(t.Why), HandedOver: t.HandedOver,
+		})
+	}
+	return append(terms, PastTerm{ID: machine.IDOf(rec.Signature), Token: rec.Token, Began: sinceOf(n)}), nil
+}
+
+// letters are the reasons as they are written down.
+const letters = "etusfawr"
+
+// reasons are in the order of their letters.
+var reasons = [...]Reason{ //nolint:gochecknoglobals // constant
+	ReasonExpired, ReasonTaken, ReasonUnhealthy, ReasonStopped, ReasonFinished, ReasonAsked, ReasonGaveWay, ReasonResigned,
+}
+
+func letterOf(reason Reason) byte {
+	for i, r := range reasons {
+		if r == reason {
+			return letters[i]
+		}
+	}
+	return machine.Gone
+}
+
+func reasonBy(letter byte) Reason {
+	for i := range reasons {
+		if letters[i] == letter {
+			return reasons[i]
+		}
+	}
+	return ReasonGone
+}
