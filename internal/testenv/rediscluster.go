@@ -15,6 +15,13 @@ import (
 // slots is how many slots a Redis Cluster divides its keys into.
 const slots = 16384
 
+// How long the nodes of a cluster wait for one that is silent, in milliseconds, before a replica
+// takes its place, or the whole cluster refuses to serve. A machine may be busy for seconds.
+const (
+	failsOver = "3000"
+	keepsOn   = "60000" // without replicas
+)
+
 // A RedisCluster is a Redis Cluster, each of whose primaries has an equal part
 // of the keys. A replica takes its primary's place once the others have not
 // heard of that for three seconds.
@@ -33,8 +40,12 @@ type RedisCluster struct {
 func StartRedisCluster(t testing.TB, primaries, replicas int, args ...string) *RedisCluster {
 	t.Helper()
 	r := &RedisCluster{t: t}
+	silence := failsOver
+	if replicas == 0 {
+		silence = keepsOn
+	}
 	for range primaries * (1 + replicas) {
-		s, err := newClusterRedis(args)
+		s, err := newClusterRedis(silence, args)
 		if err != nil {
 			t.Fatalf("testenv: %v", err)
 		}
@@ -52,13 +63,13 @@ func StartRedisCluster(t testing.TB, primaries, replicas int, args ...string) *R
 	return r
 }
 
-func newClusterRedis(args []string) (*Server, error) {
+func newClusterRedis(silence string, args []string) (*Server, error) {
 	bus, err := takePort()
 	if err != nil {
 		return nil, err
 	}
 	s, err := newReplicating(append([]string{
-		"--cluster-enabled", "yes", "--cluster-node-timeout", "3000", "--cluster-port", strconv.Itoa(bus.number),
+		"--cluster-enabled", "yes", "--cluster-node-timeout", silence, "--cluster-port", strconv.Itoa(bus.number),
 	}, args...)...)
 	if err == nil {
 		s.more = []*port{bus}

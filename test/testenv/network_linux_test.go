@@ -147,7 +147,7 @@ func TestCutHostLosesWhatTheCutSaysUntilItIsHealed(t *testing.T) {
 			if test.arrives {
 				want = "2"
 			}
-			require.Equal(t, want, client.Get(within(t), "n").Val())
+			require.Eventually(t, func() bool { return client.Get(within(t), "n").Val() == want }, time.Minute, 10*time.Millisecond)
 			bystander.say("PING")
 			bystander.hear("+PONG\r\n")
 
