@@ -19,7 +19,7 @@ func (s *stage) kill(who string) {
 	a := s.actor(who)
 	a.doom = "signal: killed"
 	s.noteAll(a, history.Event{Kind: history.Killed})
-	a.signal(syscall.SIGKILL)
+	a.Signal(syscall.SIGKILL)
 }
 
 // exit lets a candidate's process end by os.Exit.
@@ -28,7 +28,7 @@ func (s *stage) exit(who string) {
 	a := s.actor(who)
 	a.doom = fmt.Sprintf("exit status %d", onOrder)
 	s.noteAll(a, history.Event{Kind: history.Killed, Text: "by os.Exit"})
-	require.NoError(s.t, a.tell("exit"))
+	require.NoError(s.t, a.Order("exit"))
 }
 
 // panic lets a leader's work panic, which ends its process.
@@ -37,7 +37,7 @@ func (s *stage) panic(who string) {
 	a := s.actor(who)
 	a.doom, a.lastWords = "exit status 2", "panic: told to panic"
 	s.fault("the work of " + who + " panics")
-	require.NoError(s.t, a.tell("panic"))
+	require.NoError(s.t, a.Order("panic"))
 }
 
 // stop puts a candidate's process to sleep, by SIGSTOP, and waits until it is. In SQLite, one
@@ -50,7 +50,7 @@ func (s *stage) stop(who string) {
 	}
 	a := s.actor(who)
 	s.noteAll(a, history.Event{Kind: history.Stopped})
-	a.signal(syscall.SIGSTOP)
+	a.Signal(syscall.SIGSTOP)
 	require.NoError(s.t, a.awaitStop())
 }
 
@@ -67,13 +67,13 @@ func (s *stage) wake(who string) {
 	s.t.Helper()
 	a := s.actor(who)
 	s.noteAll(a, history.Event{Kind: history.Woken})
-	a.signal(syscall.SIGCONT)
+	a.Signal(syscall.SIGCONT)
 }
 
 // tell gives a candidate's process an order; see [process.obey].
 func (s *stage) tell(who, order string) {
 	s.t.Helper()
-	require.NoError(s.t, s.actor(who).tell(order))
+	require.NoError(s.t, s.actor(who).Order(order))
 }
 
 func (s *stage) noteAll(a *actor, e history.Event) {

@@ -3,10 +3,7 @@
 package faults
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -17,15 +14,14 @@ import (
 
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/witness"
 )
 
 // An actor is a candidate's process, seen from the stage.
 type actor struct {
+	*witness.Process
 	part  part
-	cmd   *exec.Cmd
-	stdin io.WriteCloser // its end tells the process that the stage is gone
 	links []*testenv.Proxy
-	read  chan struct{}   // closed when it has said its last word
 	said  *testenv.Speech // on standard error
 
 	doom      string // how it is expected to end, if other than by leaving
@@ -35,58 +31,24 @@ type actor struct {
 
 // newActor starts a process. Its events go to note.
 func newActor(p part, note func(history.Event), prepare func(*exec.Cmd)) (*actor, error) {
-	path, err := os.Executable()
+	cmd, err := witness.Again(partVariable, p)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(p)
-	if err != nil {
-		return nil, err
-	}
-	a := &actor{part: p, cmd: exec.Command(path), read: make(chan struct{}), said: &testenv.Speech{}}
-	a.cmd.Env = append(os.Environ(), partVariable+"="+string(text))
-	a.cmd.Stderr = a.said
+	a := &actor{part: p, said: &testenv.Speech{}}
+	cmd.Stderr = a.said
 	// It dies with the test process, also if it is asleep.
-	a.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if a.stdin, err = a.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	stdout, err := a.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	prepare(a.cmd)
-	if err := a.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(a.read)
-		for in := json.NewDecoder(stdout); ; {
-			var e history.Event
-			if in.Decode(&e) != nil { // the process has ended
-				return
-			}
-			note(e)
-		}
-	}()
-	return a, nil
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	prepare(cmd)
+	a.Process, err = witness.Start(cmd, note)
+	return a, err
 }
-
-// tell gives an order; see obey.
-func (a *actor) tell(order string) error {
-	_, err := io.WriteString(a.stdin, order+"\n")
-	return err
-}
-
-// signal sends a signal. That the process has ended already is no error: nobody
-// waits for it before end does, so its id is still its own.
-func (a *actor) signal(sig syscall.Signal) { _ = a.cmd.Process.Signal(sig) }
 
 // awaitStop waits until all threads have stopped.
 func (a *actor) awaitStop() error {
 	for {
 		var info unix.Siginfo
-		err := unix.Waitid(unix.P_PID, a.cmd.Process.Pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
+		err := unix.Waitid(unix.P_PID, a.Cmd.Process.Pid, &info, unix.WSTOPPED|unix.WEXITED|unix.WNOWAIT, nil)
 		if err != unix.EINTR {
 			return err
 		}
@@ -103,11 +65,10 @@ func (a *actor) end(patience time.Duration) error {
 	var late atomic.Bool
 	kill := time.AfterFunc(patience, func() {
 		late.Store(true)
-		a.signal(syscall.SIGQUIT) // it says where it hangs
-		time.AfterFunc(2*time.Second, func() { a.signal(syscall.SIGKILL) })
+		a.Signal(syscall.SIGQUIT) // it says where it hangs
+		time.AfterFunc(2*time.Second, func() { a.Signal(syscall.SIGKILL) })
 	})
-	<-a.read
-	err := a.cmd.Wait()
+	err := a.Wait()
 	kill.Stop()
 	who := strings.Join(a.part.Who, ", ")
 	switch text := a.said.String(); {

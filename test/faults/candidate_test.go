@@ -11,15 +11,13 @@ import (
 	"regexp"
 	"runtime/pprof"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/internal/trace"
-	"github.com/electkv/election/kv"
+	"github.com/electkv/election/internal/witness"
 )
 
 // pace is how often a leader does a step of its work.
@@ -29,20 +27,13 @@ const pace = 20 * time.Millisecond
 // it acts on it.
 type candidate struct {
 	*process
+	*witness.Witness
 	who   string
 	fence *pen
-
-	mu    sync.Mutex
-	term  *election.Term // while it leads
-	until time.Time      // as written down last
-	clock *boottime.Converter
 }
 
-func (p *process) candidate(who string) *candidate { return &candidate{process: p, who: who} }
-
-func (c *candidate) note(e history.Event) {
-	e.Who = c.who
-	c.process.note(e)
+func (p *process) candidate(who string) *candidate {
+	return &candidate{process: p, Witness: witness.New(who, p.tell), who: who}
 }
 
 // run campaigns and leads until ctx ends. It returns nil if that was because the
@@ -56,7 +47,7 @@ func (c *candidate) run(ctx context.Context) error {
 	c.fence = pen
 	// What the engine sees, it is made to answer for: the faults are between the
 	// record of its requests and the store. A planted bug is the engine's.
-	store := kv.Store(confessor{history.ObserveOnly(c.freezer, c.Name, c.note), c})
+	store := c.Observe(c.freezer, c.Name)
 	if c.Bug != "" {
 		if store, err = plant(c.Bug, store); err != nil {
 			return err
@@ -73,13 +64,13 @@ func (c *candidate) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.note(history.Event{Kind: history.Ready})
-	campaign := machine.WithTracer(ctx, trace.Tracer(c.note))
+	c.Note(history.Event{Kind: history.Ready})
+	campaign := machine.WithTracer(ctx, trace.Tracer(c.Note))
 	for err == nil {
 		err = candidate.Run(campaign, c.lead)
 	}
 	if errors.Is(err, errQuit) {
-		c.note(history.Event{Kind: gaveUp})
+		c.Note(history.Event{Kind: gaveUp})
 		return nil
 	}
 	if !errors.Is(err, errClosed) {
@@ -91,22 +82,18 @@ func (c *candidate) run(ctx context.Context) error {
 // lead works in small steps, and asks before each of them whether it may. A few
 // times per TTL it proclaims something, so that refreshes have swaps beside them.
 func (c *candidate) lead(ctx context.Context, term *election.Term) error {
-	until := term.Until() // a refresh may follow at once, and is another event
-	asked := boottime.Now()
-	if ctx.Err() != nil {
-		return nil // it came too late to begin
-	}
 	select {
 	case <-c.orders: // it was for the term before
 	default:
 	}
-	c.begin(term, until, asked)
-	c.note(history.Event{Kind: history.Started, Token: term.Token()})
+	if !c.Begin(ctx, term) {
+		return nil
+	}
+	c.Note(history.Event{Kind: history.Started, Token: term.Token()})
 	cause := "the work panicked"
 	defer func() {
-		c.forget()
-		c.note(history.Event{Kind: history.Ended, Token: term.Token(), Text: cause})
-		c.note(history.Event{Kind: history.Finished, Token: term.Token()})
+		c.End(cause)
+		c.Note(history.Event{Kind: history.Finished, Token: term.Token()})
 	}()
 	over := c.turn()
 	defer over.Stop()
@@ -114,13 +101,10 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 	defer step.Stop()
 	defer news.Stop()
 	for {
-		asked := boottime.Now()
-		if ctx.Err() != nil {
+		if !c.MayWork(ctx) {
 			cause = context.Cause(ctx).Error()
 			return nil
 		}
-		c.confess()
-		c.note(history.Event{Kind: history.Worked, At: asked, Token: term.Token()})
 		if c.frozen.CompareAndSwap(true, false) {
 			c.sleep("before it writes")
 		}
@@ -148,57 +132,6 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 			}
 		}
 	}
-}
-
-// begin writes down that it was elected.
-func (c *candidate) begin(term *election.Term, until time.Time, asked time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.term, c.until, c.clock = term, until, boottime.NewConverter()
-	c.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: c.clock.Convert(c.until)})
-}
-
-// confess writes down until when the lease is trusted, if that has changed.
-func (c *candidate) confess() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.term == nil {
-		return
-	}
-	if until := c.term.Until(); !until.Equal(c.until) {
-		c.until = until
-		c.note(history.Event{Kind: history.Extended, Token: c.term.Token(), Until: c.clock.Convert(until)})
-	}
-}
-
-// forget ends what there is to confess.
-func (c *candidate) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.term = nil
-}
-
-// A confessor is a store that sees to it that every extension is written down:
-// it comes of a refresh, and is there before the next one is sent.
-type confessor struct {
-	kv.Queue
-	c *candidate
-}
-
-func (s confessor) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	s.c.confess()
-	return s.Queue.Refresh(ctx, name, rec)
-}
-
-// RefreshAll implements [kv.Batch], as what it confesses for does.
-func (s confessor) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
-	s.c.confess()
-	s.Queue.(kv.Batch).RefreshAll(ctx, records, tell)
-}
-
-// HandOver implements [kv.HandOver], as what it confesses for does.
-func (s confessor) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
-	return s.Queue.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)
 }
 
 // turn returns a timer for the end of the candidate's turn.

@@ -45,9 +45,9 @@ func (s *stage) dismiss(who string) {
 		return
 	}
 	if a.doom == "" {
-		a.signal(syscall.SIGCONT)
-		_ = a.tell("heal")  // it may have ended,
-		_ = a.tell("close") // as end will tell
+		a.Signal(syscall.SIGCONT)
+		_ = a.Order("heal")  // it may have ended,
+		_ = a.Order("close") // as end will tell
 	}
 	s.trouble(a.end(s.ttl + 10*time.Second))
 }

@@ -69,6 +69,13 @@ func (f *freezer) Delete(ctx context.Context, name string, rec kv.Record) error 
 	return f.Store.Delete(ctx, name, rec)
 }
 
+// Vacate implements [kv.Vacate]. It is a delete.
+func (f *freezer) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	f.stop("delete", false)
+	defer f.stop("delete", true)
+	return f.Store.Vacate(ctx, name, rec, place)
+}
+
 func (f *freezer) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
 	f.stop("handover", false)
 	defer f.stop("handover", true)

@@ -65,7 +65,7 @@ func (p *process) count() {
 	for op := kvfault.Create; op <= kvfault.HandOver; op++ {
 		requests += p.faults.Calls(op)
 	}
-	p.note(history.Event{Kind: counted, Who: p.Who[0], Value: fmt.Sprint(p.near.leading.Load(), p.near.terms.Load(), requests)})
+	p.tell(history.Event{Kind: counted, Who: p.Who[0], Value: fmt.Sprint(p.near.leading.Load(), p.near.terms.Load(), requests)})
 }
 
 // A count is what a process has counted.

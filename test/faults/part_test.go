@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv/kvfault"
 )
 
@@ -74,7 +74,7 @@ func act(text string) int {
 	faults := kvfault.Wrap(store)
 	process := &process{
 		part:    p,
-		out:     json.NewEncoder(os.Stdout),
+		tell:    witness.Tell(os.Stdout, cancel),
 		log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		faults:  faults,
 		freezer: &freezer{Store: faults},
@@ -98,7 +98,7 @@ func act(text string) int {
 	}
 	count, stacks := leftovers()
 	for _, who := range p.Who {
-		process.note(history.Event{Kind: history.Left, Who: who, Count: count, Text: stacks})
+		process.tell(history.Event{Kind: history.Left, Who: who, Count: count, Text: stacks})
 	}
 	return 0
 }
@@ -115,6 +115,7 @@ var (
 // A process is the one in which a candidate runs, as it sees itself.
 type process struct {
 	part
+	tell    func(history.Event)
 	log     *slog.Logger
 	faults  *kvfault.Store
 	freezer *freezer
@@ -124,22 +125,6 @@ type process struct {
 	near    neighbours
 	stand   context.Context // in which the first candidate stands, until it is told to quit
 	quit    context.CancelCauseFunc
-
-	mu  sync.Mutex
-	out *json.Encoder
-}
-
-// note returns when the event is out of this process's hands.
-func (p *process) note(e history.Event) {
-	if e.At == 0 {
-		e.At = boottime.Now()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if err := p.out.Encode(e); err != nil {
-		fmt.Fprintln(os.Stderr, "the stage is gone:", err)
-		os.Exit(3)
-	}
 }
 
 // sleep stops this process until somebody wakes it.
@@ -147,7 +132,7 @@ func (p *process) sleep(where string) {
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, syscall.SIGCONT)
 	defer signal.Stop(woken)
-	p.note(history.Event{Kind: history.Stopped, Who: p.Who[0], Text: where})
+	p.tell(history.Event{Kind: history.Stopped, Who: p.Who[0], Text: where})
 	if err := syscall.Kill(os.Getpid(), syscall.SIGSTOP); err != nil {
 		panic(err)
 	}

@@ -207,7 +207,7 @@ func stopForLong(s *stage) {
 func starve(s *stage) {
 	first := s.alive()
 	s.fault("no processor is free, and " + first.Who + " comes last")
-	renice(s.t, s.actor(first.Who).cmd.Process.Pid, 19)
+	renice(s.t, s.actor(first.Who).Cmd.Process.Pid, 19)
 	stop := burn(s.t)
 	s.pass(6 * s.ttl)
 	s.healed("the processors are free")

@@ -269,7 +269,7 @@ func (s *stage) unmount() {
 // noFiles takes from the leader the right to open files, and gives it back.
 func noFiles(s *stage) {
 	first := s.alive()
-	pid := s.actor(first.Who).cmd.Process.Pid
+	pid := s.actor(first.Who).Cmd.Process.Pid
 	var before unix.Rlimit
 	require.NoError(s.t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &before))
 	s.fault(first.Who + " may open no more files")
@@ -323,7 +323,7 @@ func (s *stage) litter() int {
 // or any other file of the store.
 func (s *stage) inherit(who string) *os.File {
 	s.t.Helper()
-	pid := s.actor(who).cmd.Process.Pid
+	pid := s.actor(who).Cmd.Process.Pid
 	fds, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
 	require.NoError(s.t, err)
 	life := -1

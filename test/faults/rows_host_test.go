@@ -130,7 +130,7 @@ func lose(percent, ttls int) func(*stage) {
 // repeated returns how many segments TCP has sent again on a candidate's host.
 func (s *stage) repeated(who string) int {
 	s.t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/snmp", s.actor(who).cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/snmp", s.actor(who).Cmd.Process.Pid))
 	require.NoError(s.t, err)
 	names, values, found := []string{}, []string{}, 0
 	for line := range strings.Lines(string(text)) {

@@ -19,6 +19,7 @@ import (
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv"
 )
 
@@ -46,18 +47,19 @@ type stage struct {
 	network *testenv.Network         // nil unless candidates run on hosts of their own
 	homes   map[string]*testenv.Host // of candidates
 
+	about history.About
+	told  witness.Chronicle // all but the traces of campaigns
+	whole witness.Chronicle // with these: they are many, and nobody waits for them
+	seen  int               // how many events have been awaited
+
 	mu       sync.Mutex
-	history  history.History
-	whole    []history.Event // with the traces of campaigns, which are many, and which nobody waits for
-	seen     int             // how many events have been awaited
-	changed  chan struct{}   // closed when an event comes
-	troubles []string        // what was wrong with the ends of processes
+	troubles []string // what was wrong with the ends of processes
 }
 
 // newStage sets a stage, without candidates.
 func newStage(t testing.TB, c column, r row, common func() *servers) *stage {
 	t.Helper()
-	s := &stage{t: t, row: r, col: c, ttl: r.ttl(c), cast: map[string]*actor{}, changed: make(chan struct{})}
+	s := &stage{t: t, row: r, col: c, ttl: r.ttl(c), cast: map[string]*actor{}}
 	switch {
 	case r.servers != nil:
 		s.servers = r.servers(t, c)
@@ -75,7 +77,7 @@ func newStage(t testing.TB, c column, r row, common func() *servers) *stage {
 	var err error
 	s.life, err = s.store.Lifetime(s.ttl)
 	require.NoError(t, err)
-	s.history.About = history.About{
+	s.about = history.About{
 		Title:    fmt.Sprintf("%s: %s %s", c.name, r.id(), r.fault),
 		Command:  fmt.Sprintf("go test ./test/faults -faults.full -faults.seed=%d -run '^%s$'", *seed, t.Name()),
 		Seed:     *seed,
@@ -86,7 +88,7 @@ func newStage(t testing.TB, c column, r row, common func() *servers) *stage {
 		Requests: usual,
 	}
 	if r.requests > 0 {
-		s.history.Requests = r.requests
+		s.about.Requests = r.requests
 	}
 	return s
 }
@@ -131,35 +133,17 @@ func (s *stage) note(e history.Event) {
 	if e.At == 0 {
 		e.At = boottime.Now()
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.whole = append(s.whole, e)
-	if e.Trace != nil {
-		return
+	s.whole.Note(e)
+	if e.Trace == nil {
+		s.told.Note(e)
 	}
-	s.history.Events = append(s.history.Events, e)
-	close(s.changed)
-	s.changed = make(chan struct{})
 }
 
 // traced returns what has happened until now, with the traces of campaigns, sorted.
-func (s *stage) traced() history.History {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := history.History{About: s.history.About, Events: append([]history.Event(nil), s.whole...)}
-	h.Sort()
-	return h
-}
+func (s *stage) traced() history.History { return s.whole.History(s.about) }
 
 // events returns what has happened until now, sorted, without the traces of campaigns.
-func (s *stage) events() history.History {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	h := s.history
-	h.Events = append([]history.Event(nil), h.Events...)
-	h.Sort()
-	return h
-}
+func (s *stage) events() history.History { return s.told.History(s.about) }
 
 // enter starts candidates by the given names, each in a process with links of
 // its own.

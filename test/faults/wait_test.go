@@ -18,32 +18,12 @@ const patience = 20 * time.Second
 // events that came before it count as awaited then.
 func (s *stage) await(what string, cue func(history.Event) bool) history.Event {
 	s.t.Helper()
-	late := time.NewTimer(s.takeover() + patience)
-	defer late.Stop()
-	for {
-		e, ok, changed := s.next(cue)
-		if ok {
-			return e
-		}
-		select {
-		case <-changed:
-		case <-late.C:
-			s.t.Fatalf("it did not happen: %s", what)
-		}
+	e, seen, ok := s.told.Await(s.seen, s.takeover()+patience, cue)
+	if !ok {
+		s.t.Fatalf("it did not happen: %s", what)
 	}
-}
-
-// next looks for an event among those not awaited.
-func (s *stage) next(cue func(history.Event) bool) (e history.Event, ok bool, changed <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i, e := range s.history.Events[s.seen:] {
-		if cue(e) {
-			s.seen += i + 1
-			return e, true, s.changed
-		}
-	}
-	return history.Event{}, false, s.changed
+	s.seen = seen
+	return e
 }
 
 // awaitOf waits for an event of a kind of a candidate, that has not been awaited
