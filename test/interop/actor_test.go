@@ -3,7 +3,6 @@
 package interop
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/witness"
 )
 
 // An actor is a process of the fleet, seen from outside, with whatever it has
@@ -39,23 +39,17 @@ type actor struct {
 
 // start starts the process, anew if it has ended. Its events go to note.
 func (a *actor) start(note func(history.Event)) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	if err := os.Remove(a.part.Socket); err != nil && !errors.Is(err, os.ErrNotExist) {
+	err := os.Remove(a.part.Socket)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	if a.listener, err = net.Listen("unix", a.part.Socket); err != nil {
 		return err
 	}
-	text, err := json.Marshal(a.part)
-	if err != nil {
+	if a.cmd, err = witness.Again(partVariable, a.part); err != nil {
 		return err
 	}
 	a.said, a.gone = &testenv.Speech{}, make(chan struct{})
-	a.cmd = exec.Command(self)
-	a.cmd.Env = append(os.Environ(), partVariable+"="+string(text))
 	a.cmd.Stderr = a.said
 	a.cmd.WaitDelay = time.Second
 	// It dies with the test process, also if it is asleep.
@@ -98,15 +92,7 @@ func (a *actor) hear(listener net.Listener, heard *sync.WaitGroup, note func(his
 		a.mu.Lock()
 		a.conns = append(a.conns, conn)
 		a.mu.Unlock()
-		heard.Go(func() {
-			for in := json.NewDecoder(conn); ; {
-				var e history.Event
-				if in.Decode(&e) != nil {
-					return
-				}
-				note(e)
-			}
-		})
+		heard.Go(func() { witness.Hear(conn, note) })
 	}
 }
 

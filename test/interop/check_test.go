@@ -52,7 +52,7 @@ func (f *fleet) coexist() {
 		for _, a := range f.actors {
 			f.t.Logf("%s said:\n%s", a.part.Who, a.said)
 		}
-		require.Fail(f.t, "the kinds do not get on", strings.Join(wrong, "\n")+"\nagain: "+f.history.Command)
+		require.Fail(f.t, "the kinds do not get on", strings.Join(wrong, "\n")+"\nagain: "+f.about.Command)
 	}
 }
 
@@ -143,14 +143,14 @@ func (f *fleet) observers(s coexist.Story) []string {
 			wrong = append(wrong, fmt.Sprintf("the watch of ours did not report %q, which was held from %v to %v", seen.Value, seen.FirstAnswered, seen.LastSent))
 		}
 	}
-	foreign, own := 0, 0
+	foreign, own, events := 0, 0, f.events().Events
 	for _, r := range f.seen {
 		switch {
 		case r.vacant:
 		case r.leader.Foreign:
 			foreign++
 			known := slices.ContainsFunc(s.Sightings, func(g coexist.Sighting) bool { return g.Old && g.Value == r.leader.Value }) ||
-				slices.ContainsFunc(f.history.Events, func(e history.Event) bool {
+				slices.ContainsFunc(events, func(e history.Event) bool {
 					return e.Kind == history.Elected && coexist.IsOld(e.Who) && e.Text == legible(r.leader.Value)
 				})
 			if !known && !f.brief(r) {

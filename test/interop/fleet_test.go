@@ -20,6 +20,7 @@ import (
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/test/interop/coexist"
 )
@@ -86,8 +87,10 @@ type fleet struct {
 	sampler *sampler
 	store   kv.Store // ours, without a link, for the watch
 
+	about history.About
+	past  witness.Chronicle
+
 	mu      sync.Mutex
-	history history.History
 	holds   map[string]bool // who believes to
 	seen    []report
 	told    map[string][]string // what old observers told, by their names
@@ -112,9 +115,9 @@ func newFleet(t testing.TB, s setup, addr string) *fleet {
 	f.dir, err = os.MkdirTemp("", "fleet") //nolint:usetesting // the path of a socket must be short
 	require.NoError(t, err)
 	t.Cleanup(func() { os.RemoveAll(f.dir) })
-	f.history.Title = t.Name()
-	f.history.Command = fmt.Sprintf("go test . -run '^%s$' -interop.seed=%d -interop.stretch=%v", t.Name(), *seed, *stretch)
-	f.history.Seed, f.history.TTL = *seed, s.ttl
+	f.about.Title = t.Name()
+	f.about.Command = fmt.Sprintf("go test . -run '^%s$' -interop.seed=%d -interop.stretch=%v", t.Name(), *seed, *stretch)
+	f.about.Seed, f.about.TTL = *seed, s.ttl
 
 	store, name, closeStore, err := f.part("watch", ours, addr).open()
 	require.NoError(t, err)
@@ -234,12 +237,9 @@ func (f *fleet) actor(who string) *actor {
 
 // note takes an event into the history.
 func (f *fleet) note(e history.Event) {
-	if e.At == 0 {
-		e.At = boottime.Now()
-	}
+	f.past.Note(e)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.history.Events = append(f.history.Events, e)
 	switch e.Kind {
 	case history.Elected:
 		f.holds[e.Who] = true
@@ -261,14 +261,7 @@ func (f *fleet) holder(old bool) (string, bool) {
 }
 
 // events returns what has happened until now, sorted.
-func (f *fleet) events() history.History {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	h := f.history
-	h.Events = append([]history.Event(nil), h.Events...)
-	h.Sort()
-	return h
-}
+func (f *fleet) events() history.History { return f.past.History(f.about) }
 
 // story returns what is known until now.
 func (f *fleet) story() coexist.Story {

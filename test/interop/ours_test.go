@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,8 +18,8 @@ import (
 	consulkv "github.com/electkv/election/backends/consul"
 	etcdkv "github.com/electkv/election/backends/etcd"
 	rediskv "github.com/electkv/election/backends/redis"
-	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv"
 )
 
@@ -91,11 +90,14 @@ func (p *process) lead(ctx context.Context) error {
 			return err
 		}
 	}
+	l := &leader{process: p}
+	l.Witness = witness.New(p.Who, l.publish)
+	store = l.Observe(store, name)
 	for ctx.Err() == nil {
-		l := &leader{process: p, value: p.sign()}
+		l.value = p.sign()
 		options := election.Options{ID: p.Who, Value: l.value, TTL: p.TTL, Logger: p.log}
 		options.NoHeir = p.Who == "new-1" // else the old ones would have a turn after a crash alone
-		candidate, err := election.New(confessor{store, l}, name, &options)
+		candidate, err := election.New(store, name, &options)
 		if err != nil {
 			return err
 		}
@@ -118,27 +120,29 @@ var errOver = errors.New("the term is over")
 // A leader writes down what it believes before it acts on it.
 type leader struct {
 	*process
-	value string
+	*witness.Witness
+	value string // of its present term
+}
 
-	mu    sync.Mutex
-	term  *election.Term // while it leads
-	until time.Time      // as written down last
-	clock *boottime.Converter
+// publish tells the fleet of an event, and how the record of a term is told from all others.
+func (l *leader) publish(e history.Event) {
+	if e.Kind == history.Elected {
+		e.Value, e.Text = l.value, l.value
+		if l.Store == inEtcd {
+			e.Value = numbered(l.value, e.Token)
+		}
+	}
+	l.tell(e)
 }
 
 // lead works in small steps, and asks before each of them whether it may.
 func (l *leader) lead(ctx context.Context, term *election.Term) error {
-	asked := boottime.Now()
-	if ctx.Err() != nil {
-		return nil // it came too late to begin
-	}
 	l.forget()
-	l.begin(term, asked)
+	if !l.Begin(ctx, term) {
+		return nil
+	}
 	cause := "the work panicked"
-	defer func() {
-		l.end()
-		l.note(history.Event{Kind: history.Ended, Text: cause})
-	}()
+	defer func() { l.End(cause) }()
 	turn, step := time.NewTimer(l.turn()), time.NewTicker(20*time.Millisecond)
 	defer turn.Stop()
 	defer step.Stop()
@@ -150,7 +154,7 @@ func (l *leader) lead(ctx context.Context, term *election.Term) error {
 			cause = context.Cause(ctx).Error()
 			return nil
 		}
-		l.confess()
+		l.Confess()
 		select {
 		case <-ctx.Done():
 		case <-step.C:
@@ -168,77 +172,4 @@ func (l *leader) lead(ctx context.Context, term *election.Term) error {
 			return nil
 		}
 	}
-}
-
-func (l *leader) begin(term *election.Term, asked time.Duration) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.term, l.until, l.clock = term, term.Until(), boottime.NewConverter()
-	owner := l.value
-	if l.Store == inEtcd {
-		owner = numbered(owner, term.Token())
-	}
-	l.note(history.Event{Kind: history.Elected, At: asked, Value: owner, Text: l.value, Token: term.Token(), Until: l.clock.Convert(l.until)})
-}
-
-// confess writes down until when the lease is trusted, if that has changed.
-func (l *leader) confess() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.term == nil {
-		return
-	}
-	if until := l.term.Until(); !until.Equal(l.until) {
-		l.until = until
-		l.note(history.Event{Kind: history.Extended, Until: l.clock.Convert(until)})
-	}
-}
-
-func (l *leader) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.term = nil
-}
-
-// A confessor is a store that sees to it that every extension is written down:
-// it comes of a refresh, and is there before the next one is sent.
-type confessor struct {
-	kv.Store
-	l *leader
-}
-
-// Refresh implements [kv.Store].
-func (s confessor) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	s.l.confess()
-	return s.Store.Refresh(ctx, name, rec)
-}
-
-// HandOver implements [kv.HandOver].
-func (s confessor) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
-	if whole, ok := s.Store.(kv.HandOver); ok {
-		return whole.HandOver(ctx, name, old, place, heir, note)
-	}
-	return kv.Record{}, errors.ErrUnsupported
-}
-
-// Lines implements [kv.Queue].
-func (s confessor) Lines() bool {
-	lines, ok := s.Store.(kv.Queue)
-	return ok && lines.Lines()
-}
-
-// Join implements [kv.Queue].
-func (s confessor) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	if lines, ok := s.Store.(kv.Queue); ok {
-		return lines.Join(ctx, name, rec)
-	}
-	return kv.Record{}, errors.ErrUnsupported
-}
-
-// Stay implements [kv.Queue].
-func (s confessor) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
-	if lines, ok := s.Store.(kv.Queue); ok {
-		return lines.Stay(ctx, name, rec)
-	}
-	return kv.Record{}, false, errors.ErrUnsupported
 }

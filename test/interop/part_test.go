@@ -12,11 +12,10 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
-	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/witness"
 )
 
 // partVariable is the environment variable that makes this program a process of
@@ -55,9 +54,7 @@ type process struct {
 	log    *slog.Logger
 	orders chan struct{} // for whoever holds: give up
 	nth    int           // how often it has stood
-
-	mu  sync.Mutex
-	out net.Conn
+	tell   func(history.Event)
 }
 
 // act is the main of a process. It goes on until it is told to close, or the
@@ -68,14 +65,15 @@ func act(text string) int {
 		fmt.Fprintln(os.Stderr, "the part cannot be read:", err)
 		return 2
 	}
-	var err error
-	if p.out, err = net.Dial("unix", p.Socket); err != nil {
+	conn, err := net.Dial("unix", p.Socket)
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "the fleet is gone:", err)
 		return 3
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	go p.listen(cancel)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	p.tell = witness.Tell(conn, cancel)
+	go p.listen(conn, cancel)
 	if len(os.Args) > 1 && os.Args[1] == childArgument {
 		return p.child(ctx)
 	}
@@ -95,28 +93,16 @@ func act(text string) int {
 
 // note returns when the event is out of this process's hands.
 func (p *process) note(e history.Event) {
-	if e.At == 0 {
-		e.At = boottime.Now()
-	}
 	e.Who = p.Who
-	text, err := json.Marshal(e)
-	if err != nil {
-		panic(err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if _, err := p.out.Write(append(text, '\n')); err != nil {
-		fmt.Fprintln(os.Stderr, "the fleet is gone:", err)
-		os.Exit(3)
-	}
+	p.tell(e)
 }
 
 // listen does what the fleet says: "resign" gives up what is held, "close" ends
 // the process after that.
-func (p *process) listen(closed func()) {
-	for lines := bufio.NewScanner(p.out); lines.Scan(); {
+func (p *process) listen(conn net.Conn, closed func(error)) {
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		if lines.Text() == "close" {
-			closed()
+			closed(nil)
 			continue
 		}
 		select {

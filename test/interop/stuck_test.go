@@ -23,16 +23,12 @@ const machine = 10 * time.Second
 // await waits until something has happened, and returns it.
 func (f *fleet) await(what string, patience time.Duration, cue func(history.Event) bool) history.Event {
 	f.t.Helper()
-	for until := time.Now().Add(patience); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
-		for _, e := range f.events().Events {
-			if cue(e) {
-				return e
-			}
-		}
+	e, _, ok := f.past.Await(0, patience, cue)
+	if !ok {
+		f.t.Logf("%s\n%s", f.about.Command, history.Timeline(f.events(), 150))
+		require.Fail(f.t, "it does not happen: "+what)
 	}
-	f.t.Logf("%s\n%s", f.events().Command, history.Timeline(f.events(), 150))
-	require.Fail(f.t, "it does not happen: "+what)
-	return history.Event{}
+	return e
 }
 
 func elected(who string, after time.Duration) func(history.Event) bool {
