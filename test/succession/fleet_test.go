@@ -16,9 +16,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv"
 )
 
@@ -36,10 +36,10 @@ type fleet struct {
 	open func() link
 	eye  kv.Store // of the test itself
 	book *book
+	past witness.Chronicle
 
 	mu       sync.Mutex
-	members  []*member // in the order in which they came; who left is among them
-	events   []history.Event
+	members  []*member     // in the order in which they came; who left is among them
 	changed  chan struct{} // closed when anything has
 	troubles []string
 	between  bool          // a leader has stopped its work, and nobody works since
@@ -62,8 +62,8 @@ func (f *fleet) enter(id string, o election.Options) *member {
 // enterBy is enter by a link that others may use too.
 func (f *fleet) enterBy(l link, id string, o election.Options) *member {
 	f.t.Helper()
-	m := &member{fleet: f, id: id, link: l, stopped: make(chan struct{}), role: election.RoleIdle}
-	observed := history.Observe(l.store, m.note)
+	m := &member{fleet: f, Witness: witness.New(id, f.note), id: id, link: l, stopped: make(chan struct{}), role: election.RoleIdle}
+	observed := m.Observe(l.store, f.name)
 	o.ID, o.OnRole = id, m.becomes
 	var err error
 	m.candidate, err = election.New(f.book.open(id, observed, watched{observed, m}), f.name, &o)
@@ -116,12 +116,9 @@ func (f *fleet) present() []*member {
 
 // note takes an event into the history.
 func (f *fleet) note(e history.Event) {
-	if e.At == 0 {
-		e.At = boottime.Now()
-	}
+	f.past.Note(e)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.events = append(f.events, e)
 	f.changes()
 }
 
@@ -221,13 +218,7 @@ func (f *fleet) terms() (who []string, tokens []uint64) {
 	return who, tokens
 }
 
-func (f *fleet) history() history.History {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	h := history.History{Events: append([]history.Event(nil), f.events...)}
-	h.Sort()
-	return h
-}
+func (f *fleet) history() history.History { return f.past.History(history.About{}) }
 
 // judge stops all members, and fails the test if a promise was broken.
 func (f *fleet) judge(ttl time.Duration) {

@@ -10,6 +10,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv"
 )
 
@@ -24,6 +25,7 @@ const (
 // to stop, and writes down what it believes before it acts on it.
 type member struct {
 	*fleet
+	*witness.Witness
 	id        string
 	link      link
 	candidate *election.Candidate
@@ -43,50 +45,29 @@ var errStopped = errors.New("told to stop")
 // run campaigns and leads until ctx ends.
 func (m *member) run(ctx context.Context) {
 	defer close(m.stopped)
-	m.note(history.Event{Kind: history.Ready})
+	m.Note(history.Event{Kind: history.Ready})
 	if err := m.candidate.Run(ctx, m.lead); !errors.Is(err, errStopped) {
 		m.blame("%s returned %v", m.id, err)
 	}
 	m.mu.Lock()
 	m.left = true
 	m.mu.Unlock()
-	m.note(history.Event{Kind: history.Left})
+	m.Note(history.Event{Kind: history.Left})
 }
 
 // lead works in small steps, and asks before each of them whether it may.
 func (m *member) lead(ctx context.Context, term *election.Term) error {
-	asked := boottime.Now()
-	if ctx.Err() != nil {
-		return nil // it came too late to begin
+	if !m.Begin(ctx, term) {
+		return nil
 	}
-	clock, until, cause := boottime.NewConverter(), term.Until(), ""
-	m.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: clock.Convert(until)})
 	m.works(term) // by now the history has the term
-	m.note(history.Event{Kind: history.Started, Token: term.Token()})
-	defer func() {
-		m.note(history.Event{Kind: history.Ended, Token: term.Token(), Text: cause})
-		time.Sleep(drain)
-		m.note(history.Event{Kind: history.Finished, Token: term.Token()})
-		m.works(nil)
-	}()
-	step := time.NewTicker(pace)
-	defer step.Stop()
-	for {
-		asked := boottime.Now()
-		if ctx.Err() != nil {
-			cause = context.Cause(ctx).Error()
-			return nil
-		}
-		if next := term.Until(); !next.Equal(until) {
-			until = next
-			m.note(history.Event{Kind: history.Extended, Token: term.Token(), Until: clock.Convert(until)})
-		}
-		m.note(history.Event{Kind: history.Worked, At: asked, Token: term.Token()})
-		select {
-		case <-ctx.Done():
-		case <-step.C:
-		}
-	}
+	m.Note(history.Event{Kind: history.Started, Token: term.Token()})
+	m.Work(ctx, pace)
+	m.End(context.Cause(ctx).Error())
+	time.Sleep(drain)
+	m.Note(history.Event{Kind: history.Finished, Token: term.Token()})
+	m.works(nil)
+	return nil
 }
 
 // works notes in which term the member is at work.
@@ -106,12 +87,6 @@ func (m *member) becomes(r election.Role) {
 	defer m.mu.Unlock()
 	m.role, m.since = r, boottime.Now()
 	m.changes()
-}
-
-// note writes down what the member believes.
-func (m *member) note(e history.Event) {
-	e.Who = m.id
-	m.fleet.note(e)
 }
 
 // A watched is a store that blames a member for giving the leaders' safe up while
