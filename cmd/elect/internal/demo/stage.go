@@ -17,6 +17,7 @@ import (
 	"github.com/electkv/election/cmd/elect/internal/reserved"
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv"
 )
 
@@ -33,7 +34,7 @@ type Stage struct {
 	Tell func(history.Event)
 
 	events  chan history.Event
-	cast    map[string]*process
+	cast    map[string]*witness.Process
 	roles   map[string]string // of those who told, as they said last
 	history history.History
 }
@@ -52,7 +53,7 @@ func (s *Stage) Perform(ctx context.Context) (history.History, error) {
 		Title: "elect demo", TTL: s.TTL, Life: life.Max, Slack: s.Slack,
 	}}
 	s.events = make(chan history.Event)
-	s.cast, s.roles = map[string]*process{}, map[string]string{}
+	s.cast, s.roles = map[string]*witness.Process{}, map[string]string{}
 	stop := func() {}
 	if s.Play.Ordered() {
 		stop = s.observe(ctx)
@@ -128,7 +129,7 @@ func (s *Stage) act(who string, what history.Kind, sig syscall.Signal) {
 	if fate := fates()[what]; fate != "" && leads {
 		s.note(history.Event{At: now, Who: who, Kind: history.Due, Within: s.history.Life, Text: who + " was " + fate})
 	}
-	s.cast[who].signal(sig)
+	s.cast[who].Signal(sig)
 }
 
 // fates are what ends a leadership.
@@ -244,7 +245,7 @@ func (s *Stage) pass(ctx context.Context, d time.Duration) error {
 // leave ends all processes, and notes their last words: the leader's at the end,
 // so that it hands over to nobody.
 func (s *Stage) leave(stop func()) {
-	leaders, others := []*process{}, []*process{}
+	leaders, others := []*witness.Process{}, []*witness.Process{}
 	for who, p := range s.cast {
 		if s.leads(who) {
 			leaders = append(leaders, p)
@@ -255,10 +256,10 @@ func (s *Stage) leave(stop func()) {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		for _, ps := range [][]*process{others, leaders} {
+		for _, ps := range [][]*witness.Process{others, leaders} {
 			var all sync.WaitGroup
 			for _, p := range ps {
-				all.Go(func() { p.end(s.TTL/3 + 2*time.Second) })
+				all.Go(func() { end(p, s.TTL/3+2*time.Second) })
 			}
 			all.Wait()
 		}
