@@ -16,6 +16,7 @@ import (
 
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/witness"
 )
 
 // A stage is where candidates of "elect demo" stand in an election, in processes of
@@ -34,10 +35,8 @@ type stage struct {
 
 // A candidate is a process.
 type candidate struct {
-	cmd   *exec.Cmd
-	stdin io.Closer // its end tells it that the play is over
-	ended chan struct{}
-	said  bytes.Buffer
+	*witness.Process
+	said bytes.Buffer
 }
 
 // enter starts a candidate, with the cluster's URL of that number.
@@ -48,30 +47,13 @@ func (s *stage) enter(who string, url int) error {
 	}
 	cmd := exec.Command(s.elect, "__candidate", s.name, string(part)) //nolint:noctx // it ends in order
 	cmd.Env = append(os.Environ(), "ELECT_STORE="+s.cluster.urls[url])
-	c := &candidate{cmd: cmd, ended: make(chan struct{})}
+	c := &candidate{}
 	cmd.Stderr = &c.said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for the play
-	if c.stdin, err = cmd.StdinPipe(); err != nil {
-		return err
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
+	if c.Process, err = witness.Start(cmd, s.note); err != nil {
 		return err
 	}
 	s.cast[who], s.url[who] = c, url
-	go func() {
-		defer close(c.ended)
-		for in := json.NewDecoder(stdout); ; {
-			var e history.Event
-			if in.Decode(&e) != nil { // the process has ended
-				return
-			}
-			s.note(e)
-		}
-	}()
 	return nil
 }
 
@@ -121,9 +103,8 @@ func (s *stage) kill(who string) error {
 	s.note(history.Event{At: boottime.Now(), Who: who, Kind: history.Killed, Text: " is killed"})
 	c := s.cast[who]
 	delete(s.cast, who)
-	err := c.cmd.Process.Kill()
-	<-c.ended
-	_ = c.cmd.Wait() // it was killed
+	err := c.Cmd.Process.Kill()
+	_ = c.Wait() // it was killed
 	return err
 }
 
@@ -131,10 +112,9 @@ func (s *stage) kill(who string) error {
 func (s *stage) leave() error {
 	var errs []error
 	for who, c := range s.cast {
-		err := c.stdin.Close()
-		kill := time.AfterFunc(slack, func() { _ = c.cmd.Process.Kill() })
-		<-c.ended
-		if err := errors.Join(err, c.cmd.Wait()); err != nil {
+		err := c.Stdin.Close()
+		kill := time.AfterFunc(slack, func() { c.Signal(syscall.SIGKILL) })
+		if err := errors.Join(err, c.Wait()); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w: %s", who, err, lastLine(c.said.String())))
 		}
 		kill.Stop()
