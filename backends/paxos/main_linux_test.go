@@ -7,15 +7,14 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/electkv/election"
 	paxoskv "github.com/electkv/election/backends/paxos"
-	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/witness"
 )
 
 // memberVariable tells a copy of this test binary which member it is.
@@ -70,67 +69,22 @@ func play(text string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		cancel()
+		cancel(nil)
 	}()
-	w := &witness{who: p.Who, out: json.NewEncoder(os.Stdout)}
+	w := witness.New(p.Who, witness.Tell(os.Stdout, cancel))
 	candidate, err := election.New(store, "hosts", &election.Options{ID: p.Who, TTL: p.TTL})
 	if err != nil {
 		return err
 	}
-	w.note(history.Event{Kind: history.Ready})
+	w.Note(history.Event{Kind: history.Ready})
 	for err == nil {
-		err = candidate.Run(ctx, w.lead)
+		err = candidate.Run(ctx, w.Lead)
 	}
 	if ctx.Err() == nil {
 		return err
 	}
 	return store.Close()
-}
-
-// A witness writes down what its candidate believes, before it acts on it.
-type witness struct {
-	who string
-	mu  sync.Mutex
-	out *json.Encoder
-}
-
-func (w *witness) note(e history.Event) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	e.Who = w.who
-	if e.At == 0 {
-		e.At = boottime.Now()
-	}
-	_ = w.out.Encode(e) // who does not hear it has ended
-}
-
-// lead works in small steps, and asks before each of them whether it may.
-func (w *witness) lead(ctx context.Context, term *election.Term) error {
-	asked := boottime.Now()
-	if ctx.Err() != nil {
-		return nil
-	}
-	clock, until := boottime.NewConverter(), term.Until()
-	w.note(history.Event{Kind: history.Elected, At: asked, Token: term.Token(), Until: clock.Convert(until)})
-	step := time.NewTicker(20 * time.Millisecond)
-	defer step.Stop()
-	for {
-		if u := term.Until(); !u.Equal(until) {
-			until = u
-			w.note(history.Event{Kind: history.Extended, Token: term.Token(), Until: clock.Convert(until)})
-		}
-		asked := boottime.Now()
-		if ctx.Err() != nil {
-			w.note(history.Event{Kind: history.Ended, Token: term.Token(), Text: context.Cause(ctx).Error()})
-			return nil
-		}
-		w.note(history.Event{Kind: history.Worked, At: asked, Token: term.Token()})
-		select {
-		case <-ctx.Done():
-		case <-step.C:
-		}
-	}
 }

@@ -1,14 +1,10 @@
 package paxoskv_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +14,7 @@ import (
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/witness"
 )
 
 // Members in processes and on hosts of their own: the whole of the package, with the
@@ -32,27 +29,22 @@ const (
 // hosts are members on hosts of their own, and what happened to them.
 type hosts struct {
 	*testing.T
+	witness.Chronicle
 	members []*member
-
-	mu       sync.Mutex
-	news     chan struct{} // closed with each event
-	happened []history.Event
 }
 
 type member struct {
 	part
-	host  *testenv.Host
-	cmd   *exec.Cmd
-	stdin io.Closer
-	read  chan struct{}
-	said  *testenv.Speech
+	*witness.Process
+	host *testenv.Host
+	said *testenv.Speech
 }
 
 // startHosts starts members that have never run before.
 func startHosts(t *testing.T, n int) *hosts {
 	t.Helper()
 	network, authority := testenv.NewNetwork(t), testenv.NewAuthority(t)
-	all := &hosts{T: t, news: make(chan struct{})}
+	all := &hosts{T: t}
 	peers := []string{}
 	for i := range n {
 		m := &member{host: network.Host(), said: &testenv.Speech{}}
@@ -64,11 +56,10 @@ func startHosts(t *testing.T, n int) *hosts {
 	}
 	t.Cleanup(func() {
 		for _, m := range all.members {
-			m.stdin.Close()
+			m.Stdin.Close()
 		}
 		for _, m := range all.members {
-			<-m.read
-			_ = m.cmd.Wait()
+			_ = m.Wait()
 			if t.Failed() {
 				t.Logf("%s, on %s, said:\n%s", m.Who, m.host.Addr(), m.said)
 			}
@@ -84,85 +75,38 @@ func startHosts(t *testing.T, n int) *hosts {
 // start starts a member's process.
 func (h *hosts) start(m *member) {
 	h.Helper()
-	text, err := json.Marshal(m.part)
+	cmd, err := witness.Again(memberVariable, m.part)
 	require.NoError(h, err)
-	exe, err := os.Executable()
+	cmd.Stderr = m.said
+	m.host.Command(cmd)
+	m.Process, err = witness.Start(cmd, h.Note)
 	require.NoError(h, err)
-	m.cmd = exec.Command(exe)
-	m.cmd.Env = append(os.Environ(), memberVariable+"="+string(text))
-	m.cmd.Stderr = m.said
-	m.host.Command(m.cmd)
-	m.stdin, err = m.cmd.StdinPipe()
-	require.NoError(h, err)
-	stdout, err := m.cmd.StdoutPipe()
-	require.NoError(h, err)
-	require.NoError(h, m.cmd.Start())
-	m.read = make(chan struct{})
-	go func(done chan<- struct{}) {
-		defer close(done)
-		for in := json.NewDecoder(stdout); ; {
-			var e history.Event
-			if in.Decode(&e) != nil { // the process has ended
-				return
-			}
-			h.note(e)
-		}
-	}(m.read)
 }
 
 // kill ends a member as a power cut would.
 func (h *hosts) kill(m *member) {
 	h.Helper()
-	h.note(history.Event{At: boottime.Now(), Who: m.Who, Kind: history.Killed})
-	require.NoError(h, m.cmd.Process.Kill())
-	<-m.read
-	_ = m.cmd.Wait() // it was killed
-	m.stdin.Close()
-}
-
-func (h *hosts) note(e history.Event) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.happened = append(h.happened, e)
-	close(h.news)
-	h.news = make(chan struct{})
+	h.Note(history.Event{Who: m.Who, Kind: history.Killed})
+	require.NoError(h, m.Cmd.Process.Kill())
+	_ = m.Wait() // it was killed
 }
 
 func (h *hosts) fault(format string, args ...any) time.Duration {
 	now := boottime.Now()
-	h.note(history.Event{At: now, Kind: history.Fault, Text: fmt.Sprintf(format, args...)})
+	h.Note(history.Event{At: now, Kind: history.Fault, Text: fmt.Sprintf(format, args...)})
 	return now
 }
 
-func (h *hosts) history() history.History {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := history.History{About: history.About{TTL: hostsTTL}, Events: slices.Clone(h.happened)}
-	all.Sort()
-	return all
-}
+func (h *hosts) history() history.History { return h.History(history.About{TTL: hostsTTL}) }
 
 // await waits for an event.
 func (h *hosts) await(what string, is func(history.Event) bool) history.Event {
 	h.Helper()
-	late := time.NewTimer(hostsPatience)
-	defer late.Stop()
-	for seen := 0; ; {
-		h.mu.Lock()
-		for ; seen < len(h.happened); seen++ {
-			if e := h.happened[seen]; is(e) {
-				h.mu.Unlock()
-				return e
-			}
-		}
-		news := h.news
-		h.mu.Unlock()
-		select {
-		case <-news:
-		case <-late.C:
-			require.Fail(h, "there was no "+what, "%s", history.Timeline(h.history(), 100))
-		}
+	e, _, ok := h.Await(0, hostsPatience, is)
+	if !ok {
+		require.Fail(h, "there was no "+what, "%s", history.Timeline(h.history(), 100))
 	}
+	return e
 }
 
 // elected waits for somebody to be elected after a time, and to have refreshed since.
