@@ -1,6 +1,7 @@
 package paxoskv
 
 import (
+	"crypto/x509"
 	"time"
 
 	"github.com/electkv/election/backends/paxos/internal/wire"
@@ -33,6 +34,9 @@ type Member struct {
 	Connected bool
 	// Trouble says why it is not connected, nil if it is.
 	Trouble error
+	// Certificate is what the member showed when the connection began, nil if it is not
+	// connected. It must not be changed.
+	Certificate *x509.Certificate
 }
 
 // Connected is how many members can be reached.
@@ -58,7 +62,7 @@ func (s *Store) Status() Status {
 	}
 	if node, ok := s.transport.(*wire.Node); ok {
 		for _, p := range node.Peers() {
-			m := Member{ID: string(p.Member), Connected: p.Connected}
+			m := Member{ID: string(p.Member), Connected: p.Connected, Certificate: p.Certificate}
 			if !p.Connected {
 				m.Trouble = p.Trouble
 			}

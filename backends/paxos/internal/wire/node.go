@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -70,9 +71,10 @@ type peer struct {
 
 // A Peer is what is known of a member.
 type Peer struct {
-	Member    lease.MemberID
-	Connected bool
-	Trouble   error // why it is not connected, as far as is known
+	Member      lease.MemberID
+	Connected   bool
+	Trouble     error             // why it is not connected, as far as is known
+	Certificate *x509.Certificate // that it showed for this connection
 }
 
 // New checks the config. It starts nothing.
@@ -191,7 +193,11 @@ func (n *Node) Peers() []Peer {
 	all := []Peer{}
 	for _, member := range n.ours.terms.Members {
 		p := n.peers[member]
-		all = append(all, Peer{Member: member, Connected: p.link != nil, Trouble: p.trouble})
+		known := Peer{Member: member, Connected: p.link != nil, Trouble: p.trouble}
+		if p.link != nil {
+			known.Certificate = p.link.conn.ConnectionState().PeerCertificates[0]
+		}
+		all = append(all, known)
 	}
 	return all
 }
