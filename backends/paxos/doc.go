@@ -3,11 +3,12 @@
 // PaxosLease with the rules that were corrected since; docs/leases.md has the argument.
 // Choose it where there is no store at all, and three or five hosts reach each other.
 //
+//	files := &paxoskv.Files{Cert: "host-1.pem", CA: "ca.pem"}
 //	store, err := paxoskv.New(&paxoskv.Options{
 //		ID:      "host-1:7000", // the others have another ID, certificate and Dir
 //		Peers:   []string{"host-1:7000", "host-2:7000", "host-3:7000"},
 //		Cluster: "billing",
-//		TLS:     &tls.Config{Certificates: certificates, RootCAs: authority},
+//		GetTLS:  files.TLS,
 //		Dir:     "/var/lib/billing/election",
 //	})
 //	if err != nil {
@@ -70,7 +71,7 @@
 // # Requirements
 //
 // Three or five members (15 at most), each with a port that all others reach, and
-// certificates: see [Options] and docs/peers.md. A client has no ID. It does all that a
+// certificates: see [Options], [Files] and docs/peers.md. A client has no ID. It does all that a
 // member does, but it has no vote, and the members do not tell it of changes.
 //
 // # Cost

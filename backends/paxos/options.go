@@ -31,7 +31,8 @@ type Options struct {
 
 	// TLS has the certificate of this member, its key, and in RootCAs the authority
 	// that signed those of all members. A member's certificate is for the host in
-	// its ID, for clients and servers. Required: there is no connection without TLS.
+	// its ID, for clients and servers. Required, or GetTLS: there is no connection
+	// without TLS.
 	//
 	// A connection ends when the certificate of either side expires. GetCertificate
 	// and GetClientCertificate, which go together, are called for each new
@@ -40,6 +41,17 @@ type Options struct {
 	// that New refuses settings with which one side would not be verified, and that
 	// session tickets are off.
 	TLS *tls.Config
+
+	// GetTLS, in place of TLS, returns the settings for the next connection, so that
+	// certificate and authority can change while the member runs: see [Files]. It is
+	// called before each connection, one call after the other, and must return soon. It
+	// returns the same pointer for as long as nothing has changed, and does not change
+	// what it has returned.
+	//
+	// New returns its error. Later, an error, or settings that New would refuse, are
+	// logged once, and the settings before them stay in use. Connections go on with the
+	// certificates that they began with, until the first of those expires.
+	GetTLS func() (*tls.Config, error)
 
 	// Listen is the address to listen at, if it is not the ID.
 	Listen string

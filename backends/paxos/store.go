@@ -61,7 +61,7 @@ func New(options *Options) (*Store, error) {
 	}
 	incarnation := rand.Uint64()
 	self := wire.ClientID(incarnation)
-	config := wire.Config{Terms: terms, Listen: opts.Listen, Incarnation: incarnation, TLS: opts.TLS, Dial: opts.Dial, Logger: opts.Logger}
+	config := wire.Config{Terms: terms, Listen: opts.Listen, Incarnation: incarnation, TLS: opts.TLS, GetTLS: opts.GetTLS, Dial: opts.Dial, Logger: opts.Logger}
 	if opts.ID != "" {
 		if self, err = wire.Member(opts.ID); err != nil {
 			return nil, fmt.Errorf("paxoskv: %w", err)

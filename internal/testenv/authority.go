@@ -76,9 +76,14 @@ func (a *Authority) Config(hosts ...string) *tls.Config {
 }
 
 // Pool returns the authority as one to trust.
-func (a *Authority) Pool() *x509.CertPool {
+func (a *Authority) Pool() *x509.CertPool { return Pool(a) }
+
+// Pool returns authorities as those to trust.
+func Pool(trusted ...*Authority) *x509.CertPool {
 	pool := x509.NewCertPool()
-	pool.AddCert(a.cert)
+	for _, a := range trusted {
+		pool.AddCert(a.cert)
+	}
 	return pool
 }
 

@@ -51,7 +51,7 @@ func (n *Node) accept() {
 func (n *Node) receive(v *visit) {
 	release := n.track(v)
 	defer release()
-	conn := n.security.server(v)
+	conn := n.credentials.current().server(v)
 	who, incarnation, err := n.welcome(conn)
 	if v.leave() {
 		err = errCrowded

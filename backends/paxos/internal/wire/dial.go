@@ -129,7 +129,7 @@ func (n *Node) call(member lease.MemberID) (conn *secured, theirs hello, release
 		return nil, hello{}, nil, err
 	}
 	release = n.track(plainConn)
-	conn = n.security.client(plainConn, hostOf(member))
+	conn = n.credentials.current().client(plainConn, hostOf(member))
 	theirs, err = n.greet(conn, member)
 	if err != nil {
 		release()

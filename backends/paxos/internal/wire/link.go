@@ -102,7 +102,7 @@ func (l *link) read() error {
 	from := bufio.NewReader(l.conn)
 	ends, whose := l.conn.ends()
 	for {
-		left := ends.Sub(l.node.security.now())
+		left := ends.Sub(l.conn.security.now())
 		if left <= 0 {
 			return expired(whose, ends)
 		}

@@ -29,6 +29,8 @@ type Config struct {
 	// TLS has the certificate, its key, and in RootCAs the authority that signed
 	// those of all members.
 	TLS *tls.Config
+	// GetTLS, in place of TLS, is asked for it before each connection.
+	GetTLS func() (*tls.Config, error)
 	// Dial connects with a member's address, this one's too. Nil asks the network.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	// Logger gets what is wrong. Nil is silent.
@@ -37,12 +39,12 @@ type Config struct {
 
 // A Node is one end of all connections of a member or client: a [lease.Transport].
 type Node struct {
-	config   Config
-	ours     hello
-	security *security
-	deliver  func(from lease.MemberID, m lease.Message)
-	listener net.Listener // nil of a client
-	log      *complaints
+	config      Config
+	ours        hello
+	credentials *credentials
+	deliver     func(from lease.MemberID, m lease.Message)
+	listener    net.Listener // nil of a client
+	log         *complaints
 
 	ctx  context.Context // it ends the node
 	end  context.CancelFunc
@@ -127,7 +129,7 @@ func (n *Node) check() error {
 	if err := n.config.Terms.Check(); err != nil {
 		return err
 	}
-	n.security, err = secure(n.config.TLS, n.ours.member)
+	n.credentials, err = newCredentials(n.config)
 	return err
 }
 

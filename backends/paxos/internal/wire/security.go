@@ -17,6 +17,8 @@ type security struct {
 	user   *tls.Config
 	base   *tls.Config // of both sides, but for certificates
 	member lease.MemberID
+
+	from, until time.Time // of the first of the user's certificates, if there is one
 }
 
 func secure(user *tls.Config, member lease.MemberID) (*security, error) {
@@ -30,7 +32,7 @@ func secure(user *tls.Config, member lease.MemberID) (*security, error) {
 	base.Certificates = nil            // show has them
 	s := &security{user: user, base: base, member: member}
 	if len(user.Certificates) > 0 {
-		if _, err := s.checkOwn(&user.Certificates[0]); err != nil {
+		if err := s.checkFirst(&user.Certificates[0]); err != nil {
 			return nil, err
 		}
 	}
@@ -66,15 +68,34 @@ func checkUser(user *tls.Config, member lease.MemberID) error {
 	return nil
 }
 
-// A secured connection notes until when its own certificate is good.
+// checkFirst verifies a certificate that is there from the start.
+func (s *security) checkFirst(own *tls.Certificate) error {
+	if len(own.Certificate) == 0 {
+		return errors.New("the certificate is empty")
+	}
+	until, err := s.checkOwn(own)
+	if err != nil {
+		return err
+	}
+	leaf, err := x509.ParseCertificate(own.Certificate[0])
+	if err != nil {
+		return fmt.Errorf("certificate: %w", err)
+	}
+	s.from, s.until = leaf.NotBefore, until
+	return nil
+}
+
+// A secured connection has the settings that it was made with, and notes until when its own
+// certificate is good.
 type secured struct {
 	*tls.Conn
-	ownEnds time.Time
+	security *security
+	ownEnds  time.Time
 }
 
 // server returns the side of a connection that was called.
 func (s *security) server(conn net.Conn) *secured {
-	c, config := &secured{}, s.base.Clone()
+	c, config := &secured{security: s}, s.base.Clone()
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		return show(s, c, s.user.GetCertificate, hello)
 	}
@@ -84,7 +105,7 @@ func (s *security) server(conn net.Conn) *secured {
 
 // client returns the side of a connection that calls a host.
 func (s *security) client(conn net.Conn, host string) *secured {
-	c, config := &secured{}, s.base.Clone()
+	c, config := &secured{security: s}, s.base.Clone()
 	config.ServerName = host
 	config.GetClientCertificate = func(info *tls.CertificateRequestInfo) (*tls.Certificate, error) {
 		return show(s, c, s.user.GetClientCertificate, info)
