@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,6 +76,10 @@ func (c *complaints) due(about lease.MemberID, text string) (skipped int, say bo
 	return skipped, true
 }
 
+// internalError is the alert of a side that cannot go on with a handshake: of package tls, when
+// show has returned an error.
+const internalError = 80
+
 // plain says of an error of the network what it is, without the ports, which differ
 // each time.
 func plain(err error) error {
@@ -82,6 +87,10 @@ func plain(err error) error {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errors.New("nothing was heard of it, or taken by it, in time")
+	case outOfTime(err) != nil:
+		return fmt.Errorf("its %w", outOfTime(err))
+	case errors.As(err, &op) && op.Op == "remote error" && op.Err.Error() == tls.AlertError(internalError).Error():
+		return errors.New("it has no certificate to show that is good, as its log says")
 	case errors.As(err, &op) && op.Op == "remote error":
 		return fmt.Errorf("it refused this side's certificate: %w", op.Err)
 	case errors.As(err, &op) && op.Op != "dial":

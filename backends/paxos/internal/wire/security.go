@@ -169,12 +169,29 @@ func (s *security) checkOwn(own *tls.Certificate) (ends time.Time, err error) {
 	}
 	for _, use := range uses {
 		chains, err := leaf.Verify(x509.VerifyOptions{Roots: s.base.RootCAs, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{use}, CurrentTime: s.now()})
+		if over := outOfTime(err); over != nil {
+			return time.Time{}, fmt.Errorf("this side's %v", over) // and not the other's, as plain would say
+		}
 		if err != nil {
 			return time.Time{}, fmt.Errorf("certificate: %w; it must be signed by the given authority, for use by servers and clients", err)
 		}
 		ends = chainsEnd(chains)
 	}
 	return ends, nil
+}
+
+// outOfTime returns which certificate is not good now, if that is what is wrong. The text of
+// package x509 has the time of day in it, so that it would be logged again each second.
+func outOfTime(err error) error {
+	var invalid x509.CertificateInvalidError
+	if !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
+		return nil
+	}
+	whose, c := "certificate", invalid.Cert
+	if c.IsCA {
+		whose = "authority"
+	}
+	return fmt.Errorf("%s has expired, or the clock is wrong: it is good from %s until %s", whose, c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339))
 }
 
 // now is the time by which certificates are judged.

@@ -222,3 +222,41 @@ func TestAClientIsAskedForItsCertificate(t *testing.T) {
 	config.TLS.GetCertificate = nil // nobody calls it
 	c.start(config).delivers(member, "hello")
 }
+
+// Whose certificate it is that has expired is said by both sides, once: the time of day,
+// which is another one each second, is not in it.
+func TestAnExpiredCertificateIsSaidOnceByBoth(t *testing.T) {
+	t.Parallel()
+	for side, who := range []string{"caller", "called"} {
+		t.Run(who, func(t *testing.T) {
+			t.Parallel()
+			c := newCluster(t, 2)
+			var certs certificates
+			certs.set(c.authority.Until(time.Now().Add(-time.Second), "127.0.0.1"))
+			configs := [2]wire.Config{c.config(c.members[0]), c.config(c.members[1])}
+			certs.use(configs[side].TLS) // at the start it would be refused
+			nodes := [2]*node{c.start(configs[0]), c.start(configs[1])}
+			nodes[side].complains("this side's certificate has expired, or the clock is wrong: it is good from 2")
+			time.Sleep(3 * time.Second)
+			own := nodes[side].logged()
+			require.LessOrEqual(t, strings.Count(own, "this side's certificate has expired"), 2, own) // to itself, and from itself
+			require.NotContains(t, own, "its certificate has expired")
+			if other := nodes[1-side].logged(); side == 1 {
+				require.Contains(t, other, "it has no certificate to show that is good, as its log says")
+			}
+		})
+	}
+}
+
+func TestTheExpiredCertificateOfAnotherIsSaidToBeIts(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 1)
+	c.startAll()
+	config := c.config("")
+	config.TLS.Certificates = []tls.Certificate{c.authority.Until(time.Now().Add(96*time.Hour), "client")}
+	config.TLS.Time = func() time.Time { return time.Now().Add(48 * time.Hour) }
+	client := c.start(config)
+	client.complains("its certificate has expired, or the clock is wrong")
+	time.Sleep(3 * time.Second)
+	require.Equal(t, 1, strings.Count(client.logged(), "has expired"), client.logged())
+}
