@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -39,6 +40,17 @@ func newDoctor(s *settings) *cobra.Command {
 		Args:              allNames,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			address, err := s.address(stores.Default)
+			if err != nil {
+				return err
+			}
+			findings := address.Examine()
+			if failed(findings) { // it may not open either
+				if out == asText {
+					fmt.Fprintf(cmd.OutOrStdout(), "%v\n\n", address)
+				}
+				return printFindings(cmd.OutOrStdout(), out, findings)
+			}
 			store, err := s.open()
 			if err != nil {
 				return err
@@ -49,7 +61,7 @@ func newDoctor(s *settings) *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			findings := doctor.Examine(ctx, store, ttl)
+			findings = append(findings, doctor.Examine(ctx, store, ttl)...)
 			for _, name := range args {
 				findings = append(findings, doctor.ExamineName(ctx, store, name)...)
 			}
@@ -71,16 +83,20 @@ func newDoctor(s *settings) *cobra.Command {
 
 // printFindings writes the findings; its error says that one is FAIL.
 func printFindings(out io.Writer, f format, findings []stores.Finding) error {
-	var verdict error
 	for _, found := range findings {
-		if found.Level == stores.Fail {
-			verdict = exit{status: statusNo}
-		}
 		if err := printFinding(out, f, found); err != nil {
 			return err
 		}
 	}
-	return verdict
+	if failed(findings) {
+		return exit{status: statusNo}
+	}
+	return nil
+}
+
+// failed reports whether a finding is FAIL.
+func failed(findings []stores.Finding) bool {
+	return slices.ContainsFunc(findings, func(f stores.Finding) bool { return f.Level == stores.Fail })
 }
 
 func printFinding(out io.Writer, f format, found stores.Finding) error {

@@ -71,7 +71,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"status --nonsense x", 125, "elect: unknown flag: --nonsense\n"},
 		{"demo --store mem:", 125, "elect: store mem: is for one process, and the demo has three; use file:///directory\n"},
 		{"demo --store paxos://a:1?peers=a:1&cluster=x&cert=c&key=k&cacert=c", 125, ""},
-		{"status --store paxos://a:1?peers=a:1&cluster=x x", 125, "elect: store paxos:...: members prove to each other who they are: name cert, key and cacert, or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; docs/peers.md has the openssl commands that make them; use paxos://host:port?peers=host:port,host:port&cluster=name, parameters peers cluster cacert cert key dir founding listen max-ttl round drift\n"},
+		{"status --store paxos://a:1?peers=a:1&cluster=x x", 125, "elect: store paxos:...: members prove to each other who they are: name cert, key and cacert, or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; elect peers init makes them; use paxos://host:port?peers=host:port,host:port&cluster=name, parameters peers cluster cacert cert key dir founding listen max-ttl round drift\n"},
 		{"status --store postgres://h/d?target_session_attrs=writable x", 125, `elect: store postgres:...: parameter "target_session_attrs" is none of any, read-write, primary, read-only, standby, prefer-standby; use postgres://user@host:port/database, parameters sslmode sslrootcert sslcert sslkey target_session_attrs application_name default_query_exec_mode schema table expiry` + "\n"},
 		{"demo --ttl -1s --store " + file, 125, ""},
 		{"demo bully", 125, `elect: unknown ORDER "bully"; use first, rank, ring, line, or leave it out` + "\n"},

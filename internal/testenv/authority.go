@@ -103,6 +103,17 @@ func (a *Authority) Files(hosts ...string) (cert, key, ca string) {
 	return write("cert.pem", "CERTIFICATE", pair.Certificate[0]), write("key.pem", "PRIVATE KEY", der), write("ca.pem", "CERTIFICATE", a.cert.Raw)
 }
 
+// Pair returns the text of a file that has a certificate, which is good until then, and its
+// key.
+func (a *Authority) Pair(end time.Time, hosts ...string) []byte {
+	a.t.Helper()
+	pair := a.Until(end, hosts...)
+	der, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	a.must(err)
+	key := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return append(key, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})...)
+}
+
 // ReadConfig returns the settings of which [Authority.Files] wrote the files, for the
 // process that is told their paths.
 func ReadConfig(cert, key, ca string) (*tls.Config, error) {

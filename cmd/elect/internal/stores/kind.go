@@ -17,6 +17,7 @@ type kind struct {
 	params  []string
 	help    [][2]string // forms of URLs, and what they are or have
 	parse   func(l *location) (opener, error)
+	examine func(l *location) []Finding // what can be said before it is open; nil: nothing
 
 	secrets []string // environment variables that hold them themselves: COMMAND does not get these
 	instead string   // of a URL with a secret on the command line, for people
@@ -121,6 +122,14 @@ func (a *Address) Unshared() error {
 // Releasable reports whether another process can delete the record of one that was
 // killed. Else the record ends at its TTL, or with the process.
 func (a *Address) Releasable() bool { return a.where.kind.releasable }
+
+// Examine says what can be said of the store before it is open.
+func (a *Address) Examine() []Finding {
+	if a.where.kind.examine == nil {
+		return nil
+	}
+	return a.where.kind.examine(a.where)
+}
 
 // EndsWithProcess reports whether a record ends with the last process that holds it
 // open.

@@ -11,18 +11,20 @@ import (
 	"time"
 
 	paxoskv "github.com/electkv/election/backends/paxos"
+	"github.com/electkv/election/cmd/elect/internal/peers"
 )
 
 // noCertificate says what to do about it.
 const noCertificate = "members prove to each other who they are: name cert, key and cacert, " +
-	"or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; docs/peers.md has the openssl commands that make them"
+	"or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; elect peers init makes them"
 
 func paxosKind() kind {
 	return kind{
 		name: "paxos", form: "paxos://host:port?peers=host:port,host:port&cluster=name", parse: parsePaxos,
 		params:   []string{"peers", "cluster", "cacert", "cert", "key", "dir", "founding", "listen", "max-ttl", "round", "drift"},
 		help:     [][2]string{{"paxos://own-host:port?peers=...&cluster=NAME", "the candidates themselves"}},
-		unshared: "has another URL for each member, and the demo takes one for its three; see docs/peers.md",
+		unshared: "has another URL for each member, and the demo takes one for its three; see elect help peers",
+		examine:  examinePaxos,
 	}
 }
 
@@ -81,14 +83,21 @@ func (l *location) paxosOptions() (paxoskv.Options, error) {
 			return options, errors.New(`parameter "drift" is not a number of thousandths from 1 on`)
 		}
 	}
-	options.TLS, err = l.tlsConfig(tlsSource{caCert: "ELECT_CACERT", cert: "ELECT_CERT", key: "ELECT_KEY"})
-	switch {
-	case err != nil:
+	files, err := l.paxosFiles()
+	if err != nil {
 		return options, err
-	case options.TLS == nil || len(options.TLS.Certificates) == 0 || options.TLS.RootCAs == nil:
-		return options, errors.New(noCertificate)
 	}
+	options.GetTLS = files.TLS // again for each connection, so that they can be renewed
 	return options, nil
+}
+
+// paxosFiles returns where certificate, key and authority are.
+func (l *location) paxosFiles() (*paxoskv.Files, error) {
+	files := &paxoskv.Files{Cert: l.setting("cert", "ELECT_CERT"), Key: l.setting("key", "ELECT_KEY"), CA: l.setting("cacert", "ELECT_CACERT")}
+	if files.Cert == "" || files.CA == "" {
+		return nil, errors.New(noCertificate)
+	}
+	return files, nil
 }
 
 // openPaxos starts a member, if it is to take part and the URL says as whom, or else a
@@ -141,6 +150,7 @@ func (p *paxosStore) Examine(ctx context.Context, _ time.Duration) []Finding {
 	return []Finding{
 		quorum(st),
 		reachable(st),
+		certificates(st, time.Now()),
 		{
 			OK, "quarantine", fmt.Sprintf("a member that was restarted grants nothing for %v", st.QuarantineAfterStart.Round(time.Millisecond)),
 			"it has forgotten what it granted; until then the others must be a majority without it",
@@ -159,6 +169,74 @@ func (p *paxosStore) Examine(ctx context.Context, _ time.Duration) []Finding {
 
 // ExamineFailed says the same: which members are away is why.
 func (p *paxosStore) ExamineFailed(ctx context.Context) []Finding { return p.Examine(ctx, 0) }
+
+// examinePaxos says whether the certificate of this host is right, and for how long. A
+// member with one that is not is not let in by the others.
+func examinePaxos(l *location) []Finding {
+	files, err := l.paxosFiles()
+	if err != nil {
+		return nil
+	}
+	id := ""
+	if len(l.hosts) > 0 {
+		id = l.hosts[0]
+	}
+	f := Finding{Level: OK, Subject: "certificate"}
+	from, until, err := files.Validity(id)
+	switch left := time.Until(until); {
+	case err != nil:
+		f.Level, f.Found = Fail, err.Error()
+		f.Why, f.Advice = "the others do not let in whoever has none of this authority that is good", "see that this host's clock is right; else renew the certificate with elect peers renew, and copy it here"
+	case !time.Now().Before(peers.DueAt(from, until)):
+		f.Level, f.Found = Warn, "it ends in "+rough(left)+", and two thirds of its life are over"
+		f.Why, f.Advice = endsWhy, endsAdvice
+	default:
+		f.Found = "it is good for " + rough(left)
+	}
+	return []Finding{f}
+}
+
+const (
+	endsWhy    = "a member whose certificate has ended is cut off from the others, as if its host were gone"
+	endsAdvice = "run elect peers renew, and copy its new file to the host; the member takes it without a restart"
+)
+
+// certificates says how long those are good that the members have now: they show them as
+// each connection begins.
+func certificates(st paxoskv.Status, now time.Time) Finding {
+	f := Finding{Level: OK, Subject: "certificates"}
+	due := []string{}
+	first := paxoskv.Member{}
+	for _, m := range st.Members {
+		if m.Certificate == nil {
+			continue
+		}
+		if !now.Before(peers.DueAt(m.Certificate.NotBefore, m.Certificate.NotAfter)) {
+			due = append(due, fmt.Sprintf("%s in %s", m.ID, rough(m.Certificate.NotAfter.Sub(now))))
+		}
+		if first.Certificate == nil || m.Certificate.NotAfter.Before(first.Certificate.NotAfter) {
+			first = m
+		}
+	}
+	switch {
+	case first.Certificate == nil:
+		f.Found = "no member is reached that could show one"
+	case len(due) > 0:
+		f.Level, f.Found = Warn, "of these, two thirds of the life are over: "+strings.Join(due, ", ")
+		f.Why, f.Advice = endsWhy, endsAdvice
+	default:
+		f.Found = fmt.Sprintf("the first ends in %s: %s", rough(first.Certificate.NotAfter.Sub(now)), first.ID)
+	}
+	return f
+}
+
+// rough writes a time that is left in days, if it is many.
+func rough(d time.Duration) string {
+	if days := int(d.Hours() / 24); days > 2 {
+		return fmt.Sprintf("%d days", days)
+	}
+	return d.Round(time.Second).String()
+}
 
 // settled returns how the cluster is once all members are reached, or two rounds later:
 // a majority answers what was asked before the last one is connected.

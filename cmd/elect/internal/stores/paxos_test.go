@@ -2,6 +2,7 @@ package stores_test
 
 import (
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -78,6 +79,53 @@ func TestAMemberWhoseCertificateIsNotForItsHostDoesNotStart(t *testing.T) {
 	require.ErrorContains(t, err, "it needs the host of the member's address as a subject alternative name")
 }
 
+func TestAMemberWhoseFilesAreMissingDoesNotStart(t *testing.T) {
+	_, _, ca := testenv.NewAuthority(t).Files()
+	a, err := stores.Parse("paxos://a:1?peers=a:1&cluster=x&cert=/nothing&cacert="+ca, nothing)
+	require.NoError(t, err)
+	_, err = a.Join(t.Context(), slog.New(slog.DiscardHandler))
+	require.EqualError(t, err, "paxos://a:1: start: paxoskv: certificate: open /nothing: no such file or directory")
+}
+
+// Before the store is opened, since that may fail with such a certificate.
+func TestAHostsOwnCertificateIsExamined(t *testing.T) {
+	authority := testenv.NewAuthority(t)
+	cert, key, ca := authority.Files("127.0.0.1")
+	_, otherKey, otherCA := testenv.NewAuthority(t).Files()
+	old := func(left time.Duration) string { // it began an hour ago
+		path := filepath.Join(t.TempDir(), "elect.pem")
+		require.NoError(t, os.WriteFile(path, authority.Pair(time.Now().Add(left), "127.0.0.1"), 0o600))
+		return path
+	}
+	const member, client = "paxos://127.0.0.1:1?peers=127.0.0.1:1&cluster=x", "paxos://?peers=127.0.0.1:1&cluster=x"
+	for name, test := range map[string]struct {
+		url   string
+		level stores.Level
+		found string
+	}{
+		"good":                    {member + "&cert=" + cert + "&key=" + key + "&cacert=" + ca, stores.OK, "it is good for 2"},
+		"key in the same file":    {member + "&cert=" + old(31*time.Minute) + "&cacert=" + ca, stores.OK, "it is good for 3"},
+		"soon over":               {member + "&cert=" + old(29*time.Minute) + "&cacert=" + ca, stores.Warn, ", and two thirds of its life are over"},
+		"over":                    {member + "&cert=" + old(-time.Minute) + "&cacert=" + ca, stores.Fail, "certificate has expired"},
+		"another host's":          {strings.ReplaceAll(member, "127.0.0.1", "127.0.0.2") + "&cert=" + cert + "&key=" + key + "&cacert=" + ca, stores.Fail, "subject alternative name"},
+		"any host's, of a client": {client + "&cert=" + cert + "&key=" + key + "&cacert=" + ca, stores.OK, "it is good for"},
+		"another key":             {member + "&cert=" + cert + "&key=" + otherKey + "&cacert=" + ca, stores.Fail, "private key does not match"},
+		"another authority's":     {member + "&cert=" + cert + "&key=" + key + "&cacert=" + otherCA, stores.Fail, "signed by the given authority"},
+		"no file":                 {member + "&cert=/nothing&key=" + key + "&cacert=" + ca, stores.Fail, "open /nothing: no such file"},
+	} {
+		a, err := stores.Parse(test.url, nothing)
+		require.NoError(t, err, name)
+		findings := a.Examine()
+		require.Len(t, findings, 1, name)
+		require.Equal(t, test.level, findings[0].Level, "%s: %s", name, findings[0].Found)
+		require.Contains(t, findings[0].Found, test.found, name)
+		require.Equal(t, test.level == stores.OK, findings[0].Advice == "", name)
+	}
+	a, err := stores.Parse("mem:", nothing)
+	require.NoError(t, err)
+	require.Empty(t, a.Examine())
+}
+
 func TestParseRefusesPaxosURLsThatCannotWork(t *testing.T) {
 	tls := certified(t)
 	for raw, want := range map[string]string{
@@ -86,7 +134,7 @@ func TestParseRefusesPaxosURLsThatCannotWork(t *testing.T) {
 		"paxos://a:1/p?peers=a:1&cluster=x":                                      "a path; another cluster has another name",
 		"paxos://a:1?cluster=x":                                                  "no peers",
 		"paxos://a:1?peers=a:1":                                                  "no cluster",
-		"paxos://a:1?peers=a:1&cluster=x":                                        "docs/peers.md",
+		"paxos://a:1?peers=a:1&cluster=x":                                        "elect peers init makes them",
 		"paxos://d:1?peers=a:1,b:1,c:1&cluster=x":                                "the own address, d:1, is not among the 3 peers",
 		"paxos://a:1?peers=a:1&cluster=x&founding=true":                          "founding=true without dir=DIRECTORY",
 		"paxos://a:1?peers=a:1&cluster=x&founding=x":                             `parameter "founding" is neither true nor false`,
@@ -94,9 +142,9 @@ func TestParseRefusesPaxosURLsThatCannotWork(t *testing.T) {
 		"paxos://a:1?peers=a:1&cluster=x&round=0s":                               `parameter "round" is not a duration`,
 		"paxos://a:1?peers=a:1&cluster=x&drift=0":                                "number of thousandths",
 		"paxos://a:1?peers=a:1&cluster=x&plain=true":                             "unknown parameter",
-		"paxos://a:1?peers=a:1&cluster=x&cert=/nothing":                          "cert and key go together",
+		"paxos://a:1?peers=a:1&cluster=x&cert=/nothing":                          "elect peers init makes them",
 		"paxos://a:1?peers=a:1&cluster=x&insecure-skip-verify=true&" + tls:       "unknown parameter",
-		"paxos://a:1?peers=a:1&cluster=x&" + tls[:strings.Index(tls, "&cacert")]: "docs/peers.md",
+		"paxos://a:1?peers=a:1&cluster=x&" + tls[:strings.Index(tls, "&cacert")]: "elect peers init makes them",
 	} {
 		_, err := stores.Parse(raw, nothing)
 		require.ErrorContains(t, err, want, raw)
