@@ -65,8 +65,9 @@ PaxosLease
     peers=host:port,host:port  all members: three, or five
     cluster=NAME               a name that they share
     cert, key, cacert          are always needed, here or in ELECT_CERT, ELECT_KEY and
-                               ELECT_CACERT; docs/peers.md has the commands that
-                               make them
+                               ELECT_CACERT; elect peers init makes them. The key
+                               may be in the file of cert. Members take new files
+                               without a restart
     dir=DIRECTORY              keeps on disk which tokens were given out
     founding=true              leaves out the quarantine at the very first start;
                                it needs dir

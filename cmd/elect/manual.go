@@ -57,12 +57,16 @@ func writeManual(root *cobra.Command, date, folder string) error {
 	return nil
 }
 
-// documented are the commands that have a page of their own.
-func documented(root *cobra.Command) []*cobra.Command {
+// documented are the commands below one that have a page of their own.
+func documented(parent *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
-	for _, cmd := range root.Commands() {
-		if !cmd.Hidden && cmd.Name() != "help" {
-			all = append(all, cmd)
+	for _, cmd := range parent.Commands() {
+		if cmd.Hidden || cmd.Name() == "help" {
+			continue
+		}
+		all = append(all, cmd)
+		if cmd.Name() != "completion" { // which has one for all shells
+			all = append(all, documented(cmd)...)
 		}
 	}
 	return all
@@ -86,9 +90,9 @@ func manualPage(cmd *cobra.Command, date string) []byte {
 	}
 	writeFlags(&b, "OPTIONS", cmd.NonInheritedFlags())
 	writeFlags(&b, "OPTIONS OF ALL COMMANDS", cmd.InheritedFlags())
-	also := []*cobra.Command{cmd.Root()}
-	if !cmd.HasParent() {
-		also = documented(cmd)
+	also := documented(cmd)
+	if cmd.HasParent() {
+		also = append([]*cobra.Command{cmd.Root()}, also...)
 	}
 	b.WriteString(".SH SEE ALSO\n")
 	for i, other := range also {

@@ -27,7 +27,7 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 		require.NoError(t, err)
 		pages[f.Name()] = string(text)
 	}
-	names := []string{"elect.1"}
+	names := []string{"elect.1", "elect-peers-init.1", "elect-peers-renew.1", "elect-peers-add.1"}
 	_, help, _ := finish(t, "--help")
 	_, help, _ = strings.Cut(help, "Commands:\n")
 	for line := range strings.Lines(help) {
@@ -49,4 +49,6 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 	require.Contains(t, pages["elect-run.1"], "\n.TP\n\\fB\\-\\-ttl duration\\fR\nhow long a leader that died keeps others out (default 15s")
 	require.Contains(t, pages["elect-run.1"], "\n.BR elect (1)\n")
 	require.Contains(t, pages["elect.1"], "\n.BR elect\\-run (1),\n")
+	require.Contains(t, pages["elect-peers.1"], "\n.BR elect\\-peers\\-renew (1)\n")
+	require.Contains(t, pages["elect-peers-init.1"], "\n.TP\n\\fB\\-\\-dir folder\\fR\n")
 }

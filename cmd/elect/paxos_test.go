@@ -4,10 +4,7 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,23 +14,14 @@ import (
 	"github.com/electkv/election/internal/testenv"
 )
 
-// certify carries out what docs/peers.md says, for this host.
+// certify makes certificates for this host.
 func certify(t *testing.T) (parameters string) {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/peers.md")
-	require.NoError(t, err)
-	commands := regexp.MustCompile(`(?m)^.*openssl .*$`).FindAllString(string(text), -1)
-	require.Len(t, commands, 3)
-	dir := t.TempDir()
-	for _, command := range commands {
-		command = strings.ReplaceAll(strings.ReplaceAll(command, "DNS:", "IP:"), "a.example", "127.0.0.1")
-		cmd := exec.Command("sh", "-c", command)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, "%s\n%s", command, out)
-	}
-	file := func(name string) string { return filepath.Join(dir, name) }
-	return "cert=" + file("a.pem") + "&key=" + file("a.key") + "&cacert=" + file("ca.pem")
+	dir := filepath.Join(t.TempDir(), "test")
+	status, _, stderr := finish(t, "peers", "init", "--dir", dir, "--here", "127.0.0.1:1")
+	require.Zero(t, status, stderr)
+	file := func(name string) string { return filepath.Join(dir, "127.0.0.1_1", name) }
+	return "cert=" + file("elect.pem") + "&cacert=" + file("ca.pem")
 }
 
 func TestElectWorksAmongMembersThatShareNoStore(t *testing.T) {
@@ -72,6 +60,8 @@ func TestElectWorksAmongMembersThatShareNoStore(t *testing.T) {
 
 	status, out, _ = finish(t, "doctor", "--store", client, "--ttl", "5s")
 	require.Zero(t, status, out)
+	require.Contains(t, out, "OK    certificate: it is good for 364 days")
+	require.Contains(t, out, "OK    certificates: the first ends in 364 days: 127.0.0.1:")
 	require.Contains(t, out, "OK    quorum: 2 of 3 members decide")
 	require.Contains(t, out, "OK    members: all 3 are reached")
 	require.Contains(t, out, "OK    quarantine: a member that was restarted grants nothing for 11")

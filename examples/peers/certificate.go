@@ -11,7 +11,7 @@ import (
 )
 
 // certified returns one certificate for all, which vouches for itself. Members on hosts
-// of their own have one each, of one authority: docs/peers.md has the commands.
+// of their own have one each, of one authority: elect peers init makes them.
 func certified() (*tls.Config, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
