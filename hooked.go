@@ -129,18 +129,24 @@ func outcomeOf(op machine.Op, err error) Outcome {
 }
 
 // observed returns the store as one whose requests are told to the hook. It is for requests
-// beside a campaign's own.
-func (c *Candidate) observed() kv.Store {
+// that no campaign is known of.
+func (c *Candidate) observed() kv.Store { return c.observedFor(0) }
+
+// observed is for what helps the campaign beside its own requests.
+func (c *campaign) observed() kv.Store { return c.observedFor(c.number) }
+
+func (c *Candidate) observedFor(campaign uint64) kv.Store {
 	if c.opts.Hooks.StoreDone == nil {
 		return c.store
 	}
-	return observedStore{c.store, c}
+	return observedStore{c.store, c, campaign}
 }
 
 // An observedStore tells the hook of its requests.
 type observedStore struct {
 	kv.Store
-	c *Candidate
+	c        *Candidate
+	campaign uint64
 }
 
 func (s observedStore) told(ctx context.Context, name string, op machine.Op, ask func() (kv.Record, error)) (kv.Record, error) {
@@ -148,7 +154,7 @@ func (s observedStore) told(ctx context.Context, name string, op machine.Op, ask
 	rec, err := ask()
 	now := time.Now()
 	tell(ctx, s.c.opts.Hooks, sampleRoom, s.c.opts.Hooks.StoreDone, StoreDoneInfo{
-		HookInfo{Candidate: s.c.owner, Time: now}, Op(op.String()), safeOf(name), now.Sub(began), outcomeOf(op, err), err,
+		HookInfo{s.c.owner, s.campaign, now}, Op(op.String()), safeOf(name), now.Sub(began), outcomeOf(op, err), err,
 	})
 	return rec, err
 }

@@ -16,6 +16,7 @@ import (
 type nomination struct {
 	*Candidate // as it stands for the heir's safe
 
+	store   kv.Store  // as the term's campaign asks it
 	id      string    // of the candidate that is called
 	call    kv.Record // the call
 	token   uint64    // of the term that the call belongs to
@@ -29,6 +30,7 @@ func newNomination(t *Term, id string) *nomination {
 	n := machine.Note{Under: &under, Calls: id}
 	return &nomination{
 		Candidate: t.c.beside(heirSafe(t.c.name), "heir"),
+		store:     t.c.observed(),
 		id:        id,
 		call:      kv.Record{Signature: newSignature(t.c.opts.ID), TTL: t.c.opts.TTL, Note: n.Text()},
 		token:     t.token,
@@ -78,12 +80,12 @@ func (s *nomination) put(ctx context.Context, seen sighting) error {
 	err := seen.err
 	switch {
 	case errors.Is(err, kv.ErrVacant):
-		_, err = s.observed().Create(attempt, s.name, s.call)
+		_, err = s.store.Create(attempt, s.name, s.call)
 	case err == nil && seen.rec.Signature == s.call.Signature:
 	case err == nil && (seen.rec.Foreign || seen.rec.Permanent):
 		err = errors.New("the heir's safe holds a record that no heir has written")
 	case err == nil:
-		_, err = s.observed().Swap(attempt, s.name, seen.rec, s.call)
+		_, err = s.store.Swap(attempt, s.name, seen.rec, s.call)
 	}
 	switch {
 	case err == nil, errors.Is(err, kv.ErrHeld), errors.Is(err, kv.ErrStale):
@@ -110,7 +112,7 @@ func (s *nomination) answered(rec kv.Record) bool {
 // does not wait for an answer any more.
 func (s *nomination) recall(ctx context.Context, late bool) (answered bool) {
 	err := s.retry(ctx, func(ctx context.Context) error {
-		rec, err := s.observed().Get(ctx, s.name)
+		rec, err := s.store.Get(ctx, s.name)
 		switch {
 		case errors.Is(err, kv.ErrVacant):
 			return nil
@@ -121,7 +123,7 @@ func (s *nomination) recall(ctx context.Context, late bool) (answered bool) {
 		if rec.Signature != s.call.Signature && (!answered || !late) {
 			return nil
 		}
-		if err = s.observed().Delete(ctx, s.name, rec); errors.Is(err, kv.ErrStale) {
+		if err = s.store.Delete(ctx, s.name, rec); errors.Is(err, kv.ErrStale) {
 			return fmt.Errorf("the call was answered just now: %w", err) // look again
 		}
 		return err

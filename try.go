@@ -41,7 +41,7 @@ func (c *Candidate) try(ctx, base context.Context, s entry) (*Term, error) {
 
 // whoHolds returns an ErrHeld for a claim that was just refused. It reads the safe to name
 // the holder. If it cannot, the error names no holder.
-func (c *Candidate) whoHolds(ctx context.Context) error {
+func (c *campaign) whoHolds(ctx context.Context) error {
 	var rec kv.Record
 	err := c.attempt(ctx, func(ctx context.Context) (err error) {
 		rec, err = c.observed().Get(ctx, c.name)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -195,6 +196,36 @@ func TestHooksAreToldToWhomTheSafeWasHandedOver(t *testing.T) {
 		require.Equal(t, "b", r.Heir)
 		require.Equal(t, b.last().Token(), r.HeirToken)
 		require.Equal(t, b.last().Token(), ofB.soFar().campaigns[0].Token)
+	})
+}
+
+func TestHooksAreToldForWhichCampaignTheStoreWasAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ofA, ofB, ofC chronicle
+		b, store := newBallot(t), memkv.New()
+		with := func(c *chronicle) func(*election.Options) {
+			return func(o *election.Options) { o.Succession, o.Hooks = election.FirstCome, c.hooks() }
+		}
+		b.run(b.candidate(store, "a", with(&ofA)), "a")
+		synctest.Wait()
+		b.run(b.candidate(store, "b", with(&ofB)), "b")
+		time.Sleep(ttl)
+		_, err := b.candidate(store, "c", with(&ofC)).TryCampaign(t.Context())
+		require.ErrorIs(t, err, election.ErrHeld)
+		require.NoError(t, election.RequestTransfer(t.Context(), store, b.name, "b"))
+		synctest.Wait()
+		require.Equal(t, "a b", b.leaders())
+		for line, c := range map[string]*chronicle{
+			"get leader ok":       &ofC, // who holds the safe
+			"displace heir ok":    &ofA, // the call of an heir
+			"publish request ok":  &ofA, // the answer to a request
+			"hand_over leader ok": &ofA,
+		} {
+			i := slices.Index(c.asked(), line)
+			require.GreaterOrEqual(t, i, 0, "%s: %s", line, c.asked())
+			require.Equal(t, c.soFar().campaigns[0].Campaign, c.soFar().stores[i].Campaign, line)
+			require.NotZero(t, c.soFar().stores[i].Campaign)
+		}
 	})
 }
 
