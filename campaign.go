@@ -26,7 +26,11 @@ import (
 // third of the TTL if the store answers. If a request is on its way when ctx ends,
 // Campaign waits for it, for a sixth of the TTL at most, to know what it did.
 func (c *Candidate) Campaign(ctx context.Context) (*Term, error) {
-	return c.elect(ctx, context.WithoutCancel(ctx), entry{})
+	term, err := c.elect(ctx, context.WithoutCancel(ctx), entry{})
+	if err != nil {
+		c.part()
+	}
+	return term, err
 }
 
 // flush waits until log records and roles that were posted by now have been delivered.

@@ -135,6 +135,27 @@ func TestHooksAreToldTheLifeOfATermInOrder(t *testing.T) {
 	})
 }
 
+func TestACampaignThatIsGivenUpHasBeenToldWhenItReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c chronicle
+		hooks := c.hooks()
+		done := hooks.CampaignDone
+		hooks.CampaignDone = func(ctx context.Context, i election.CampaignDoneInfo) {
+			time.Sleep(time.Second / 2)
+			done(ctx, i)
+		}
+		b, store := newBallot(t), memkv.New()
+		b.run(b.candidate(store, "a"), "a")
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), ttl)
+		defer cancel()
+		_, err := b.candidate(store, "b", func(o *election.Options) { o.Hooks = hooks }).Campaign(ctx)
+		require.ErrorIs(t, err, election.ErrHeld)
+		require.Len(t, c.soFar().campaigns, 1)
+		require.ErrorIs(t, c.soFar().campaigns[0].Err, context.DeadlineExceeded)
+	})
+}
+
 func TestHooksAreToldHowTrustRunsOutAndHowLongTheWorkGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c chronicle
