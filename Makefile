@@ -39,7 +39,7 @@ AT_ONCE       := 2
 AT_ONCE_SHORT := 6
 
 # The packages that other systems than Linux can use. The rest needs Unix.
-PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/...
+PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel
 
 .DEFAULT_GOAL := help
 

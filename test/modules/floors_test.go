@@ -44,6 +44,7 @@ func TestABackendRaisesNoVersionThatItDoesNotNeed(t *testing.T) {
 		"sql":        {"/backends/sql"},
 		"pgxdriver":  {"/backends/sql", "/backends/sql/pgxdriver"},
 		"gocronlock": {"/lock/gocronlock"},
+		"otel":       {"/observe/otel"},
 		"fence":      {"/fence"},
 		"kvtest":     {"/kv/kvtest"},
 	} {
