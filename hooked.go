@@ -71,7 +71,7 @@ func (c *campaign) hookRelease() {
 	}
 	t := c.term
 	drain, done := t.drain.finish()
-	info := ReleaseDoneInfo{HookInfo: c.hookInfo(), Token: t.token, Drain: drain, Release: ReleaseFreed}
+	info := ReleaseDoneInfo{HookInfo: c.hookInfo(), Token: t.token, Reason: t.why(), Drain: drain, Release: ReleaseFreed}
 	info.Took = info.Time.Sub(done)
 	switch {
 	case t.freed:

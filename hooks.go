@@ -116,8 +116,9 @@ type TermDoneInfo struct {
 // A ReleaseDoneInfo is what Hooks.ReleaseDone is told.
 type ReleaseDoneInfo struct {
 	HookInfo
-	Token uint64
-	Took  time.Duration // from when the work had stopped
+	Token  uint64
+	Took   time.Duration // from when the work had stopped
+	Reason Reason        // why the term had ended
 
 	// Drain is how long the work went on after the end of its context. It is zero if the
 	// work stopped first.

@@ -51,6 +51,10 @@ func (c *Candidate) ID() string { return c.opts.ID }
 // TTL returns how long a leader that vanished keeps others out (Options.TTL).
 func (c *Candidate) TTL() time.Duration { return c.opts.TTL }
 
+// Margin returns within what time after the end of its context a leader's work has to stop
+// (Options.Margin).
+func (c *Candidate) Margin() time.Duration { return c.pace.Margin }
+
 // Remaining returns for how long the lease can be trusted without another refresh: zero if the
 // term has ended. It reads the clock, and counts the time that the system was suspended.
 func (t *Term) Remaining() time.Duration {

@@ -317,6 +317,13 @@ func (t *Term) latch(why error, reason Reason, called bool) (first bool, cause e
 	return first, cause
 }
 
+// why returns the reason why the term has ended, in a word.
+func (t *Term) why() Reason {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.reason
+}
+
 // announce tells that the term has ended, once, and before anything that comes after it is told:
 // the goroutine that ended the term may not have done so yet.
 func (t *Term) announce() {

@@ -273,6 +273,7 @@ func TestHooksAreToldWhyATermHasEnded(t *testing.T) {
 				synctest.Wait()
 				require.NotEmpty(t, c.soFar().ends)
 				require.Equal(t, reason, c.soFar().ends[0].Reason)
+				require.Equal(t, reason, c.soFar().releases[0].Reason)
 			})
 		})
 	}
@@ -356,6 +357,15 @@ func TestEveryHookIsJoined(t *testing.T) {
 		calls = nil
 		field.Call([]reflect.Value{reflect.ValueOf(t.Context()), reflect.Zero(f.Type.In(1))})
 		require.Equal(t, []string{f.Name + " first", f.Name + " second"}, calls)
+	}
+}
+
+func TestACandidateSaysHowLongALeaderKeepsOthersOutAndItsWorkMayTakeToStop(t *testing.T) {
+	for margin, want := range map[time.Duration]time.Duration{0: time.Second, 3 * time.Second: 3 * time.Second} {
+		c, err := election.New(memkv.New(), "pace", &election.Options{TTL: 10 * time.Second, Margin: margin})
+		require.NoError(t, err)
+		require.Equal(t, 10*time.Second, c.TTL())
+		require.Equal(t, want, c.Margin())
 	}
 }
 
