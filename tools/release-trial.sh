@@ -45,7 +45,7 @@ $go mod init example.com/user 2>/dev/null
 {
 	echo "package main"
 	for package in "" backends/consul backends/etcd backends/file backends/mem backends/paxos backends/redis backends/sql \
-		backends/sql/pgxdriver fence kv/kvtest lock lock/gocronlock observe/otel; do echo "import _ \"$ours${package:+/$package}\""; done
+		backends/sql/pgxdriver fence kv/kvtest lock lock/gocronlock observe/otel observe/prom; do echo "import _ \"$ours${package:+/$package}\""; done
 	echo "func main() {}"
 } >main.go
 $go mod tidy 2>/dev/null

@@ -23,6 +23,7 @@ var shared = map[string]string{
 
 	"github.com/anishathalye/porcupine": "v1.0.0",
 	"github.com/davecgh/go-spew":        "v1.1.1",
+	"github.com/kr/text":                "v0.2.0", // of the tests of what testify asks for, beside Prometheus's client
 	"github.com/pmezard/go-difflib":     "v1.0.0",
 	"github.com/stretchr/testify":       "v1.9.0",
 	"gopkg.in/yaml.v3":                  "v3.0.1",
@@ -46,6 +47,7 @@ func TestABackendRaisesNoVersionThatItDoesNotNeed(t *testing.T) {
 		"gocronlock": {"/lock/gocronlock"},
 		"otel":       {"/observe/otel"},
 		"fence":      {"/fence"},
+		"prom":       {"/observe/prom"},
 		"kvtest":     {"/kv/kvtest"},
 	} {
 		t.Run(name, func(t *testing.T) {
