@@ -1,7 +1,7 @@
 //go:build unix
 
 // Package testenv runs real servers for tests: etcd, Consul and Redis, alone or
-// as clusters, PostgreSQL, MariaDB and PgBouncer, on free loopback ports, and
+// as clusters, PostgreSQL, MariaDB, PgBouncer and Prometheus, on free loopback ports, and
 // breaks what is around them: the connections through a [Proxy], the packets of
 // a [Host], the wall clock of [StartRedisWithClock] and its like, and a [Disk].
 //

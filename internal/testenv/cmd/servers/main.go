@@ -1,15 +1,15 @@
 // Command servers gets everything that the tests need a server of: it builds
 // etcd, etcdctl and Consul into the user's cache, and sees that there are Redis,
-// PostgreSQL, MariaDB and PgBouncer. For root, who may have hosts and disks of
+// PostgreSQL, MariaDB, PgBouncer and Prometheus. For root, who may have hosts and disks of
 // the test's own, it also sees that there are the commands that make them. It is
 // quick where nothing is missing, and else says first what it will build and install.
 //
 // What it does not build it takes from PATH, or from where packages put servers.
 // What is missing it downloads with apt-get and unpacks into a folder of its own, or runs
-// in a container (where a docker engine answers; PgBouncer is not). If neither can be, the
-// command says what to install and fails. It installs nothing, but for root the commands that
-// make networks and disks. Standard output holds nothing but
-// shell assignments for the tests' environment:
+// in a container (where a docker engine answers; PgBouncer and Prometheus are not). If
+// neither can be, the command says what to install and fails. It installs nothing, but for
+// root the commands that make networks and disks. Standard output holds nothing but shell
+// assignments for the tests' environment:
 //
 //	env=$(go run ./internal/testenv/cmd/servers) && eval "$env" && go test ./...
 //

@@ -32,6 +32,7 @@ func servers() []packaged {
 		{install.Postgres, []string{"postgresql"}, "ELECTION_TEST_POSTGRES", &install.PostgresContainer},
 		{mariadb, []string{"mariadb-server-core", "mariadb-client-core"}, "ELECTION_TEST_MYSQL", &install.MariaDBContainer},
 		{install.PgBouncer, []string{"pgbouncer"}, "", nil},
+		{install.Prometheus, []string{"prometheus"}, "", nil},
 	}
 }
 
