@@ -16,7 +16,8 @@ func TestTheStoreKeepsTheContract(t *testing.T) {
 func TestAStoreWithLinesKeepsTheContract(t *testing.T) {
 	keepsTheContract(t, func() kvtest.Backend {
 		store := memkv.NewQueue()
-		b := backend(store)
+		b := backend(&store.Store)
+		b.Open = func(testing.TB) kv.Store { return store }
 		b.Line = func(_ testing.TB, name, value string) { store.PutLast(name, value) }
 		return b
 	})

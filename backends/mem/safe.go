@@ -139,6 +139,22 @@ func (s *Store) step(ctx context.Context, name string, do func(*safe) (kv.Record
 	return rec, err
 }
 
+// stay starts the TTL of a place anew, and reports whether it is the first in line.
+func (s *Store) stay(ctx context.Context, name string, rec kv.Record) (_ kv.Record, leads bool, _ error) {
+	if err := checkOwn(name, rec); err != nil {
+		return kv.Record{}, false, err
+	}
+	rec, err := s.step(ctx, name, func(sf *safe) (kv.Record, error) {
+		i := sf.find(rec)
+		if i < 0 {
+			return kv.Record{}, kv.ErrStale
+		}
+		leads = i == 0
+		return sf.renew(i), nil
+	})
+	return rec, leads, err
+}
+
 // look returns what the safe holds now, the zero record if that is nothing, and when it
 // expires, if ever.
 func (s *Store) look(name string) (kv.Record, time.Time) {

@@ -2,7 +2,6 @@ package memkv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"math"
@@ -13,9 +12,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// Store is a [kv.Store] in memory. Use [New] or [NewQueue] to make one.
+// Store is a [kv.Store] in memory. Use [New] to make one.
 type Store struct {
-	lines bool
 	board *board.Board
 
 	mu    sync.Mutex
@@ -25,23 +23,20 @@ type Store struct {
 
 var (
 	_ kv.Board    = (*Store)(nil)
-	_ kv.Queue    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
 	_ kv.Vacate   = (*Store)(nil)
 )
 
 // New returns a store in which all safes are vacant.
 func New() *Store {
-	s := &Store{safes: make(map[string]*safe)}
-	s.board = board.New(0, s.shown)
+	s := &Store{}
+	s.init()
 	return s
 }
 
-// NewQueue returns a store as [New] does, in which candidates wait in line.
-func NewQueue() *Store {
-	s := New()
-	s.lines = true
-	return s
+func (s *Store) init() {
+	s.safes = make(map[string]*safe)
+	s.board = board.New(0, s.shown)
 }
 
 // Create implements [kv.Store].
@@ -102,7 +97,7 @@ func (s *Store) HandOver(ctx context.Context, name string, old kv.Record, place 
 
 // Refresh implements [kv.Store].
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	rec, leads, err := s.Stay(ctx, name, rec)
+	rec, leads, err := s.stay(ctx, name, rec)
 	if err == nil && !leads {
 		return kv.Record{}, fmt.Errorf("memkv: %q: not first in line: %w", name, kv.ErrStale)
 	}
@@ -146,43 +141,6 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 	return rec, nil
 }
 
-// Lines implements [kv.Queue]: lines are kept in a store that [NewQueue] has made.
-func (s *Store) Lines() bool { return s.lines }
-
-// Join implements [kv.Queue] for a store that [NewQueue] has made.
-func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	if !s.lines {
-		return kv.Record{}, fmt.Errorf("memkv: lines: %w", errors.ErrUnsupported)
-	}
-	if err := check(name, rec); err != nil {
-		return kv.Record{}, err
-	}
-	return s.step(ctx, name, func(sf *safe) (kv.Record, error) {
-		for _, p := range sf.line {
-			if p.rec.Signature == rec.Signature {
-				return p.rec, nil
-			}
-		}
-		return sf.add(s.sign(rec)), nil
-	})
-}
-
-// Stay implements [kv.Queue].
-func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (_ kv.Record, leads bool, _ error) {
-	if err := checkOwn(name, rec); err != nil {
-		return kv.Record{}, false, err
-	}
-	rec, err := s.step(ctx, name, func(sf *safe) (kv.Record, error) {
-		i := sf.find(rec)
-		if i < 0 {
-			return kv.Record{}, kv.ErrStale
-		}
-		leads = i == 0
-		return sf.renew(i), nil
-	})
-	return rec, leads, err
-}
-
 // Watch implements [kv.Store].
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return s.board.Watch(ctx, name)
@@ -222,12 +180,6 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 // over anything that the safe holds, without an expiry. It becomes a foreign record.
 func (s *Store) Put(name, value string) {
 	s.strange(name, value, false)
-}
-
-// PutLast puts value at the end of the line, without an expiry, as another program that
-// waits in the same line would.
-func (s *Store) PutLast(name, value string) {
-	s.strange(name, value, true)
 }
 
 // Remove takes away what the safe holds, as an operator would, no matter which candidate

@@ -21,10 +21,10 @@ type breach struct {
 	noticed  string
 	// open breaks the good store.
 	open func(good *memkv.Store) kv.Store
+	// line, in the place of open, breaks one with lines.
+	line func(good *memkv.Queue) kv.Store
 	// each is set if each client is broken by itself.
 	each bool
-	// lines is set if the store's safes have lines.
-	lines bool
 	// requests, if not nil, is what the broken stores count.
 	requests func() int64
 }
@@ -64,18 +64,22 @@ func names(noticed map[string]string) []string {
 }
 
 func (b breach) backend() kvtest.Backend {
-	good := memkv.New()
-	if b.lines {
-		good = memkv.NewQueue()
-	}
-	backend := memory(good)
-	if b.lines {
+	var backend kvtest.Backend
+	var open func() kv.Store
+	if b.line != nil {
+		good := memkv.NewQueue()
+		backend = memory(&good.Store)
 		backend.Line = func(_ testing.TB, name, value string) { good.PutLast(name, value) }
+		open = func() kv.Store { return b.line(good) }
+	} else {
+		good := memkv.New()
+		backend = memory(good)
+		open = func() kv.Store { return b.open(good) }
 	}
-	store := b.open(good)
+	store := open()
 	backend.Open = func(testing.TB) kv.Store {
 		if b.each {
-			return b.open(good)
+			return open()
 		}
 		return store
 	}
@@ -100,7 +104,6 @@ type broken struct {
 	join    func(context.Context, string, kv.Record) (kv.Record, error)
 	stay    func(context.Context, string, kv.Record) (kv.Record, bool, error)
 	life    func(time.Duration) (kv.Lifetime, error)
-	lines   bool
 	whole   func(context.Context, string, kv.Record, string, kv.Record, string) (kv.Record, error)
 	vacate  func(context.Context, string, kv.Record, string) (kv.Record, error)
 	follow  func(string, func(kv.Record, error)) func()
@@ -148,22 +151,6 @@ func (b *broken) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, er
 	return b.Store.Watch(ctx, name)
 }
 
-func (b *broken) Lines() bool { return b.lines || b.Store.Lines() }
-
-func (b *broken) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	if b.join != nil {
-		return b.join(ctx, name, rec)
-	}
-	return b.Store.Join(ctx, name, rec)
-}
-
-func (b *broken) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
-	if b.stay != nil {
-		return b.stay(ctx, name, rec)
-	}
-	return b.Store.Stay(ctx, name, rec)
-}
-
 func (b *broken) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	if b.life != nil {
 		return b.life(ttl)
@@ -190,4 +177,32 @@ func (b *broken) Follow(name string, tell func(kv.Record, error)) (stop func()) 
 		return b.follow(name, tell)
 	}
 	return b.Store.Follow(name, tell)
+}
+
+// A brokenQueue is a good one but for the operations that are set.
+type brokenQueue struct {
+	*broken
+	line *memkv.Queue
+}
+
+// inLine is a good store with lines but for the operations that are set.
+func inLine(good *memkv.Queue, b *broken) kv.Store {
+	b.Store = &good.Store
+	return &brokenQueue{b, good}
+}
+
+func (b *brokenQueue) Lines() bool { return true }
+
+func (b *brokenQueue) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	if b.join != nil {
+		return b.join(ctx, name, rec)
+	}
+	return b.line.Join(ctx, name, rec)
+}
+
+func (b *brokenQueue) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
+	if b.stay != nil {
+		return b.stay(ctx, name, rec)
+	}
+	return b.line.Stay(ctx, name, rec)
 }

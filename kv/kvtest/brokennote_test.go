@@ -135,24 +135,22 @@ var noteBreaches = []breach{
 	{
 		sentence: "a join forgets the note",
 		noticed:  "a place has its note",
-		lines:    true,
-		open: func(good *memkv.Store) kv.Store {
-			return &broken{Store: good, join: func(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+		line: func(good *memkv.Queue) kv.Store {
+			return inLine(good, &broken{join: func(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 				rec.Note = ""
 				return good.Join(ctx, name, rec)
-			}}
+			}})
 		},
 	},
 	{
 		sentence: "to stay does not tell the note",
 		noticed:  "a place has its note",
-		lines:    true,
-		open: func(good *memkv.Store) kv.Store {
-			return &broken{Store: good, stay: func(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
+		line: func(good *memkv.Queue) kv.Store {
+			return inLine(good, &broken{stay: func(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
 				rec, leads, err := good.Stay(ctx, name, rec)
 				rec.Note = ""
 				return rec, leads, err
-			}}
+			}})
 		},
 	},
 }

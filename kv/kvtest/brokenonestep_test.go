@@ -260,28 +260,26 @@ var oneStepBreaches = []breach{
 	{
 		sentence: "a hand-over in one step jumps the line",
 		noticed:  "nobody jumps the line in one step",
-		lines:    true,
-		open: func(good *memkv.Store) kv.Store {
-			return handing(good, func(ctx context.Context, o order) (kv.Record, error) {
+		line: func(good *memkv.Queue) kv.Store {
+			return inLine(good, handing(&good.Store, func(ctx context.Context, o order) (kv.Record, error) {
 				rec, err := o.to(ctx, good)
 				if errors.Is(err, kv.ErrStale) && good.Delete(ctx, o.name, o.old) == nil {
 					return good.Join(ctx, o.name, o.heir)
 				}
 				return rec, err
-			})
+			}))
 		},
 	},
 	{
 		sentence: "whoever is in line is an heir",
 		noticed:  "an heir is first in its own line",
-		lines:    true,
-		open: func(good *memkv.Store) kv.Store {
-			return handing(good, func(ctx context.Context, o order) (kv.Record, error) {
+		line: func(good *memkv.Queue) kv.Store {
+			return inLine(good, handing(&good.Store, func(ctx context.Context, o order) (kv.Record, error) {
 				if _, _, err := good.Stay(ctx, o.place, o.heir); err == nil {
-					return regardless(good)(ctx, o)
+					return regardless(&good.Store)(ctx, o)
 				}
 				return o.to(ctx, good)
-			})
+			}))
 		},
 	},
 }
@@ -301,7 +299,7 @@ func (o order) to(ctx context.Context, s kv.HandOver) (kv.Record, error) {
 }
 
 // handing is a good store that hands over in one step as it is told here.
-func handing(good *memkv.Store, do func(context.Context, order) (kv.Record, error)) kv.Store {
+func handing(good *memkv.Store, do func(context.Context, order) (kv.Record, error)) *broken {
 	return &broken{Store: good, whole: func(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
 		return do(ctx, order{name, old, place, heir, note})
 	}}

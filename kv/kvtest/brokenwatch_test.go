@@ -234,7 +234,7 @@ var watchBreaches = []breach{
 
 // withSightings hides some of what a watch sees; n counts what it has seen
 // before.
-func withSightings(good *memkv.Store, hide func(n int, rec kv.Record, err error) bool) kv.Store {
+func withSightings(good *memkv.Store, hide func(n int, rec kv.Record, err error) bool) *broken {
 	return &broken{Store: good, watch: func(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 		return func(yield func(kv.Record, error) bool) {
 			n := -1

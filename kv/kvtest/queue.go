@@ -2,7 +2,6 @@ package kvtest
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -21,11 +20,11 @@ const (
 	joinInvalid = "Join returns ErrInvalid as Create does. Then nothing happened."
 	noJump      = "A hand-over would jump the line if others wait in it: then Swap returns ErrStale."
 	createLine  = "For Create, a safe is vacant if its line is empty."
-	noLines     = "Lines reports whether the store keeps lines. Join returns an error that matches errors.ErrUnsupported if the store keeps no lines. Then nothing happened."
+	isQueue     = "A Queue is a Store in which candidates can wait in line for a safe."
 )
 
 var queueCases = []Case{
-	{Name: "a store without lines says so", Clause: noLines, check: aStoreWithoutLinesSaysSo},
+	{Name: "a store is a queue if it keeps lines, and only then", Clause: isQueue, check: aStoreIsAQueueIfItKeepsLines},
 	{Name: "to join an empty line is to have the safe", Clause: inOrder + " " + stays, check: toJoinAnEmptyLineIsToHaveTheSafe, needs: lines},
 	{Name: "a line is served in order", Clause: inOrder, check: aLineIsServedInOrder, needs: lines},
 	{Name: "a watch sees a line go by", Clause: inOrder + " " + firstAlone, check: aWatchSeesALineGoBy, needs: lines},
@@ -77,19 +76,9 @@ func (t *trial) gone(name string, place kv.Record) {
 	require.ErrorIs(t, err, kv.ErrStale)
 }
 
-func aStoreWithoutLinesSaysSo(t *trial) {
-	q, ok := t.s.(kv.Queue)
-	if !ok {
-		return
-	}
-	require.Equal(t, t.b.Line != nil, q.Lines())
-	if q.Lines() {
-		return
-	}
-	name := t.name()
-	_, err := q.Join(t.ctx, name, t.signed("v"))
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	t.vacant(name)
+func aStoreIsAQueueIfItKeepsLines(t *trial) {
+	_, ok := t.s.(kv.Queue)
+	require.Equal(t, t.b.Line != nil, ok, "a Backend has Line if its store is a kv.Queue, and only then")
 }
 
 func toJoinAnEmptyLineIsToHaveTheSafe(t *trial) {

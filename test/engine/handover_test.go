@@ -100,15 +100,16 @@ func TestWithoutAnHeirNobodyAsksForOne(t *testing.T) {
 
 // How long a leader led is not known to the moment: its record outlived it.
 func TestAStrikeIsForATermWithoutTheTimeForWhichItsRecordFaded(t *testing.T) {
+	plain, queue := func() kv.Store { return memkv.New() }, func() kv.Store { return memkv.NewQueue() }
 	for name, c := range map[string]struct {
 		leads  time.Duration
 		struck bool
-		store  func() *memkv.Store
+		store  func() kv.Store
 	}{
-		"just before Stability":           {ttl * 5 / 2, true, memkv.New},
-		"after Stability":                 {ttl * 9 / 2, false, memkv.New},
-		"told by one who waited in line":  {ttl * 5 / 2, true, memkv.NewQueue}, // whose note is older than the term
-		"and not by one who waited there": {ttl * 9 / 2, false, memkv.NewQueue},
+		"just before Stability":           {ttl * 5 / 2, true, plain},
+		"after Stability":                 {ttl * 9 / 2, false, plain},
+		"told by one who waited in line":  {ttl * 5 / 2, true, queue}, // whose note is older than the term
+		"and not by one who waited there": {ttl * 9 / 2, false, queue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

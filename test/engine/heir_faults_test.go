@@ -191,7 +191,7 @@ func TestARequestWhoseAnswerIsLostIsHeededAndTakenBack(t *testing.T) {
 
 // A loser's first join is carried out late, and its answer is lost.
 type loser struct {
-	kv.Queue
+	*memkv.Queue
 	joined atomic.Bool
 }
 

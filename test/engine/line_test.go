@@ -106,7 +106,7 @@ func TestAPlaceIsTrustedFromTheSendOfWhatKeptIt(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		store.PutLast(b.name, "old")
 		var kept time.Time
-		faults := kvfault.Wrap(&placeStore{Store: store, kept: func(kv.Record) { kept = time.Now() }})
+		faults := kvfault.Wrap(&placeStore{Queue: store, kept: func(kv.Record) { kept = time.Now() }})
 		faults.On(kvfault.Stay).DelayReplies(ttl / 4)
 		b.run(b.candidate(faults, "a"), "a")
 		time.Sleep(ttl)
@@ -259,7 +259,7 @@ func TestAPlaceThatAnOperatorTakesAwayIsTakenAgain(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		store.PutLast(b.name, "old")
 		var place kv.Record
-		watched := &placeStore{Store: store, kept: func(rec kv.Record) { place = rec }}
+		watched := &placeStore{Queue: store, kept: func(rec kv.Record) { place = rec }}
 		b.run(b.candidate(watched, "a"), "a")
 		synctest.Wait()
 		require.NoError(t, store.Delete(t.Context(), b.name, place))
@@ -272,18 +272,18 @@ func TestAPlaceThatAnOperatorTakesAwayIsTakenAgain(t *testing.T) {
 
 // A placeStore tells of the places that are taken and kept in it.
 type placeStore struct {
-	*memkv.Store
+	*memkv.Queue
 	kept func(kv.Record)
 }
 
 func (s *placeStore) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	place, err := s.Store.Join(ctx, name, rec)
+	place, err := s.Queue.Join(ctx, name, rec)
 	s.kept(place)
 	return place, err
 }
 
 func (s *placeStore) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record, bool, error) {
-	place, leads, err := s.Store.Stay(ctx, name, rec)
+	place, leads, err := s.Queue.Stay(ctx, name, rec)
 	s.kept(place)
 	return place, leads, err
 }
@@ -372,7 +372,7 @@ func TestAPlaceThatMayHaveBeenGivenUpIsNotLedBy(t *testing.T) {
 func TestWhatARefusedCreatePutsInLateIsNotTakenForAPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
-		late := &lateStore{Store: store}
+		late := &lateStore{Queue: store}
 		faults := kvfault.Wrap(late)
 		checks := 0
 		b.run(b.candidate(faults, "a", func(o *election.Options) {
@@ -399,12 +399,12 @@ func TestWhatARefusedCreatePutsInLateIsNotTakenForAPlace(t *testing.T) {
 
 // A lateStore tells which create was refused.
 type lateStore struct {
-	*memkv.Store
+	*memkv.Queue
 	refused kv.Record
 }
 
 func (s *lateStore) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	got, err := s.Store.Create(ctx, name, rec)
+	got, err := s.Queue.Create(ctx, name, rec)
 	if errors.Is(err, kv.ErrHeld) && s.refused.Signature == "" {
 		s.refused = rec
 	}
