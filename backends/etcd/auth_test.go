@@ -42,9 +42,9 @@ func candidate(t testing.TB, addr string) *clientv3.Client {
 // Where users may use nothing but the prefix, companions are below it too.
 func TestAUserNeedsNoMoreThanItsPrefix(t *testing.T) {
 	addr, _ := guarded(t)
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		options.Prefix = prefix
-		store := etcdkv.New(candidate(t, addr), &options)
+		store := options.with(candidate(t, addr))
 		name, rec := held(t, store)
 		w := watching(t, store, name)
 		w.sees(rec)
@@ -52,7 +52,7 @@ func TestAUserNeedsNoMoreThanItsPrefix(t *testing.T) {
 		require.NoError(t, err)
 		rec = publish(t, store, name, rec, "published")
 		w.sees(rec)
-		if options.Layout == etcdkv.Queue {
+		if options.queue {
 			place := joined(t, store, name, signed("waits"))
 			require.False(t, stays(t, store, name, place))
 			require.NoError(t, store.Delete(within(t, patience), name, place))

@@ -62,7 +62,7 @@ func TestABatchTellsOfEachRecordWhatARefreshTells(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
 	other, err := client.Grant(within(t, patience), 600)
 	require.NoError(t, err)
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		putBack := func(name string, opts ...clientv3.OpOption) {
 			key := places(t, client, options, name)[0]
@@ -152,7 +152,7 @@ func TestABatchTellsOfEachRecordWhatARefreshTells(t *testing.T) {
 				return kv.Held{Name: name, Record: joined(t, store, name, signed("waits"))}
 			}, kv.ErrStale},
 		} {
-			if c.what == "without its companion" && !options.Plain || c.what == "not the first in line" && !store.Lines() {
+			if c.what == "without its companion" && !options.Plain || c.what == "not the first in line" && !options.queue {
 				continue
 			}
 			name, rec := held(t, store)
@@ -196,7 +196,7 @@ func TestABatchWithoutAClientIsRefused(t *testing.T) {
 // A lease that several records have is kept alive for all of them.
 func TestABatchStartsTTLsAnew(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
-	each(t, everyLayout()[:2], func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout()[:2], func(t *testing.T, options layout) {
 		t.Parallel() // mostly it waits
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		records := heldMany(t, store, 2)
@@ -220,7 +220,7 @@ func TestABatchStartsTTLsAnew(t *testing.T) {
 
 func TestABatchReturnsWhenItsContextEnds(t *testing.T) {
 	errCause := errors.New("the candidate resigns")
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		var sent count
 		store := openWith(t, &sent, options, server.Addr())

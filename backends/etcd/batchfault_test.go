@@ -41,7 +41,7 @@ type wire struct {
 }
 
 // wiredTo returns a store whose client has a wire that changes nothing yet.
-func wiredTo(t testing.TB, options etcdkv.Options, addr string) (*etcdkv.Store, *wire) {
+func wiredTo(t testing.TB, options layout, addr string) (anyStore, *wire) {
 	t.Helper()
 	w := &wire{}
 	client := dialWith(t, nil, clientv3.Config{
@@ -52,7 +52,7 @@ func wiredTo(t testing.TB, options etcdkv.Options, addr string) (*etcdkv.Store, 
 		},
 	})
 	options.Prefix = prefix
-	return etcdkv.New(client, &options), w
+	return options.with(client), w
 }
 
 // reset forgets what was seen.
@@ -131,9 +131,9 @@ func (s *wired) RecvMsg(m any) error {
 
 func TestABatchCostsAKeepAliveOfEachAndFewTxns(t *testing.T) {
 	for _, c := range []struct {
-		options etcdkv.Options
+		options layout
 		shares  int
-	}{{etcdkv.Options{}, 3}, {etcdkv.Options{Plain: true}, 5}} {
+	}{{layout{}, 3}, {plain()[0], 5}} {
 		t.Run(title(c.options), func(t *testing.T) {
 			const n = 300
 			store, w := wiredTo(t, c.options, testenv.Etcd(t))
@@ -166,9 +166,9 @@ func TestABatchCostsAKeepAliveOfEachAndFewTxns(t *testing.T) {
 
 // Otherwise a member that is cut off would answer by what it has.
 func TestEachTxnOfABatchIsLinearizable(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := heldMany(t, store, 200)
-	removeAll(t, dial(t, nil, testenv.Etcd(t)), etcdkv.Options{}, records[7].Name)
+	removeAll(t, dial(t, nil, testenv.Etcd(t)), layout{}, records[7].Name)
 	w.reset()
 	kvtest.RefreshAll(t, within(t, patience), store, records)
 	require.Len(t, w.txns, 3)
@@ -190,7 +190,7 @@ func TestEachTxnOfABatchIsLinearizable(t *testing.T) {
 // A lease that lives is no proof of the record, and a key that is there is no proof that
 // its lease was alive before.
 func TestABatchLooksAtTheKeysOnceTheLeasesAreKnownToLive(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	client := dial(t, nil, testenv.Etcd(t))
 	records := heldMany(t, store, 10)
 	answers, before := 0, 0
@@ -224,7 +224,7 @@ func TestAKeepAliveThatIsDeniedOrLostSpoilsNoOther(t *testing.T) {
 		"denied always": {func(resp *pb.LeaseKeepAliveResponse) bool { resp.TTL = 0; return true }, true},
 		"lost":          {func(*pb.LeaseKeepAliveResponse) bool { return false }, false},
 	} {
-		store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+		store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 		records := heldMany(t, store, 300)
 		lease, spoiled := int64(leaseOf(t, records[7].Record)), false
 		w.answered = func(_ context.Context, _ int, resp *pb.LeaseKeepAliveResponse) (bool, error) {
@@ -248,7 +248,7 @@ func TestAKeepAliveThatIsDeniedOrLostSpoilsNoOther(t *testing.T) {
 
 // The answers that came before are good.
 func TestAStreamThatFailsLeavesOpenWhatItHasNotAnswered(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := heldMany(t, store, 300)
 	w.reset()
 	answers := 0
@@ -277,7 +277,7 @@ func TestAStreamThatFailsLeavesOpenWhatItHasNotAnswered(t *testing.T) {
 }
 
 func TestAStreamThatIsRefusedForOneLeaseSpoilsNoOther(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := heldMany(t, store, 300)
 	forbidden := int64(leaseOf(t, records[7].Record))
 	w.answered = func(_ context.Context, _ int, resp *pb.LeaseKeepAliveResponse) (bool, error) {
@@ -297,9 +297,9 @@ func TestAStreamThatIsRefusedForOneLeaseSpoilsNoOther(t *testing.T) {
 
 func TestATxnThatFailsLeavesOpenWhatIsInIt(t *testing.T) {
 	for _, which := range []string{"the first", "the reads"} {
-		store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+		store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 		records := heldMany(t, store, 300)
-		removeAll(t, dial(t, nil, testenv.Etcd(t)), etcdkv.Options{}, records[7].Name)
+		removeAll(t, dial(t, nil, testenv.Etcd(t)), layout{}, records[7].Name)
 		w.sent = func(req *pb.TxnRequest) error {
 			mine := len(req.Compare) > 0 && strings.HasSuffix(string(req.Compare[0].Key), records[0].Name)
 			if which == "the reads" {
@@ -324,7 +324,7 @@ func TestATxnThatFailsLeavesOpenWhatIsInIt(t *testing.T) {
 
 // All that may be under way at once hang.
 func TestWhatHangsDelaysNoOther(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{Plain: true}, testenv.Etcd(t))
+	store, w := wiredTo(t, plain()[0], testenv.Etcd(t))
 	const share, hanging = 63, 16 * 63
 	records := heldMany(t, store, hanging+share)
 	w.reset()

@@ -6,7 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -30,11 +29,11 @@ func strangers(t testing.TB, client *clientv3.Client) map[string]func(key string
 }
 
 func TestSomebodyElsesDataAtTheCompanionIsLeftAlone(t *testing.T) {
-	options := etcdkv.Options{Plain: true}
+	options := plain()[0]
 	client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 	for what, harm := range strangers(t, client) {
 		late, meddle := meddledWith(t, options, "/LeaseGrant") // after the look
-		for how, s := range map[string]*etcdkv.Store{"before": store, "meanwhile": late} {
+		for how, s := range map[string]anyStore{"before": store, "meanwhile": late} {
 			name := signed("").Signature
 			companion := name + ".election"
 			if s == late {
@@ -62,7 +61,7 @@ func TestSomebodyElsesDataAtTheCompanionIsLeftAlone(t *testing.T) {
 
 // The companion was changed after the owner has read it, or has written it last.
 func TestAnOwnerWritesNothingOnceItsCompanionHasChanged(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		client := dial(t, nil, testenv.Etcd(t))
 		store, meddle := meddledWith(t, options, "/Txn")
 		_, heir := held(t, store)

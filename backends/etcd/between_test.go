@@ -18,17 +18,17 @@ import (
 
 // meddled returns a store whose next call of the method is held back until
 // *meddle has run, if that is set.
-func meddled(t testing.TB, step string) (store *etcdkv.Store, meddle *func()) {
+func meddled(t testing.TB, step string) (store anyStore, meddle *func()) {
 	t.Helper()
-	return meddledWith(t, etcdkv.Options{}, step)
+	return meddledWith(t, layout{}, step)
 }
 
-func meddledWith(t testing.TB, options etcdkv.Options, step string) (store *etcdkv.Store, meddle *func()) {
+func meddledWith(t testing.TB, options layout, step string) (store anyStore, meddle *func()) {
 	t.Helper()
 	return meddledWithAt(t, options, step, testenv.Etcd(t))
 }
 
-func meddledWithAt(t testing.TB, options etcdkv.Options, step, addr string) (store *etcdkv.Store, meddle *func()) {
+func meddledWithAt(t testing.TB, options layout, step, addr string) (store anyStore, meddle *func()) {
 	t.Helper()
 	meddle = new(func())
 	client := dialWith(t, nil, clientv3.Config{
@@ -45,7 +45,7 @@ func meddledWithAt(t testing.TB, options etcdkv.Options, step, addr string) (sto
 			})},
 	})
 	options.Prefix = prefix
-	return etcdkv.New(client, &options), meddle
+	return options.with(client), meddle
 }
 
 // A write is conditional on what the look before it has seen.

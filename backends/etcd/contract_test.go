@@ -4,14 +4,13 @@ import (
 	"crypto/rand"
 	"testing"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
 )
 
 func TestAStoreKeepsTheContract(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		kvtest.Run(t, backend(options, testenv.Etcd(t)))
 	})
 }
@@ -20,7 +19,7 @@ func TestAStoreKeepsTheContract(t *testing.T) {
 func TestAStoreKeepsTheContractOnACluster(t *testing.T) {
 	testenv.Long(t)
 	addrs := testenv.StartEtcdCluster(t).Addrs()
-	for _, options := range []etcdkv.Options{{}, {Layout: etcdkv.Queue, Plain: true}} {
+	for _, options := range []layout{{}, queues()[1]} {
 		t.Run(title(options), func(t *testing.T) {
 			kvtest.Run(t, backend(options, addrs...))
 		})
@@ -28,7 +27,7 @@ func TestAStoreKeepsTheContractOnACluster(t *testing.T) {
 }
 
 // backend is the servers at addrs, as kvtest wants them.
-func backend(options etcdkv.Options, addrs ...string) kvtest.Backend {
+func backend(options layout, addrs ...string) kvtest.Backend {
 	var sent count
 	b := kvtest.Backend{
 		Open:     func(t testing.TB) kv.Store { return openWith(t, &sent, options, addrs...) },
@@ -36,7 +35,7 @@ func backend(options etcdkv.Options, addrs ...string) kvtest.Backend {
 		Remove:   func(t testing.TB, name string) { removeAll(t, dial(t, nil, addrs...), options, name) },
 		Requests: sent.Load,
 	}
-	if options.Layout == etcdkv.Queue {
+	if options.queue {
 		b.Line = func(t testing.TB, name, value string) { put(t, dial(t, nil, addrs...), name+"/"+rand.Text(), value) }
 	}
 	return b

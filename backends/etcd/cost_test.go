@@ -5,14 +5,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
 // What package doc says each operation costs.
 func TestEachOperationCostsWhatTheDocumentationSays(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		var sent count
 		store := openWith(t, &sent, options, testenv.Etcd(t))
 		costs := func(op string, want int64, f func()) {
@@ -30,7 +29,7 @@ func TestEachOperationCostsWhatTheDocumentationSays(t *testing.T) {
 		costs("create, refused", 1, func() { _, err = store.Create(within(t, patience), name, signed("v")) })
 		costs("refresh", 2, func() { _, err = store.Refresh(within(t, patience), name, rec); ok() })
 		costs("swap, new value", 2, func() { rec = publish(t, store, name, rec, "published") })
-		if options.Layout == etcdkv.Queue {
+		if options.queue {
 			var place kv.Record
 			costs("join", 3, func() { place = joined(t, store, name, signed("waits")) })
 			costs("stay", 2, func() { stays(t, store, name, place) })
@@ -58,7 +57,7 @@ func TestEachOperationCostsWhatTheDocumentationSays(t *testing.T) {
 		costs("get", gets, func() { _, err = store.Get(within(t, patience), name); ok() })
 		require.NoError(t, store.Delete(within(t, patience), second, heir))
 		grants := int64(1)
-		if options.Layout == etcdkv.Queue { // beside the delete of the place
+		if options.queue { // beside the delete of the place
 			grants = 0
 		}
 		costs("delete, with a lease for the next", 1+grants, func() { err = store.Delete(within(t, patience), name, rec); ok() })

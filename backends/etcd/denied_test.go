@@ -12,7 +12,6 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -48,7 +47,7 @@ func (denied) SendMsg(any) error { return nil }
 func (denied) RecvMsg(any) error { return nil }
 
 // deniedWith returns a store with a denier that does nothing yet.
-func deniedWith(t testing.TB, options etcdkv.Options, unary ...grpc.UnaryClientInterceptor) (*etcdkv.Store, *denier) {
+func deniedWith(t testing.TB, options layout, unary ...grpc.UnaryClientInterceptor) (anyStore, *denier) {
 	t.Helper()
 	d := &denier{}
 	client := dialWith(t, nil, clientv3.Config{
@@ -59,7 +58,7 @@ func deniedWith(t testing.TB, options etcdkv.Options, unary ...grpc.UnaryClientI
 		},
 	})
 	options.Prefix = prefix
-	return etcdkv.New(client, &options), d
+	return options.with(client), d
 }
 
 // requireDoubt requires an error that leaves the outcome open and names the lease.
@@ -70,7 +69,7 @@ func requireDoubt(t testing.TB, op string, rec kv.Record, err error) {
 }
 
 func TestARecordIsNotLostBecauseItsLeaseIsDenied(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store, d := deniedWith(t, options)
 		name, rec := held(t, store)
 		for range 2 {
@@ -88,13 +87,13 @@ func TestARecordIsNotLostBecauseItsLeaseIsDenied(t *testing.T) {
 }
 
 func TestAPlaceIsNotLostBecauseItsLeaseIsDenied(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		store, d := deniedWith(t, options)
 		name, rec := held(t, store)
 		place := joined(t, store, name, signed("waits"))
 		for _, of := range []kv.Record{rec, place} {
 			d.renewals.Store(1)
-			got, leads, err := store.Stay(within(t, patience), name, of)
+			got, leads, err := store.(kv.Queue).Stay(within(t, patience), name, of)
 			requireDoubt(t, "stay", of, err)
 			require.False(t, leads)
 			require.Zero(t, got)
@@ -109,7 +108,7 @@ func TestAPlaceIsNotLostBecauseItsLeaseIsDenied(t *testing.T) {
 // The key decides, whether the lease is denied by right or not.
 func TestARecordThatIsGoneIsLostWhetherOrNotItsLeaseIsDenied(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store, d := deniedWith(t, options)
 		for what, harm := range map[string]func(name string, rec kv.Record){
 			"deleted":     func(name string, _ kv.Record) { removeAll(t, client, options, name) },
@@ -145,7 +144,7 @@ func TestARecordThatIsGoneIsLostWhetherOrNotItsLeaseIsDenied(t *testing.T) {
 
 func TestARefreshIsNotRefusedWhereTheKeyOfADeniedLeaseCannotBeRead(t *testing.T) {
 	var s spoiler
-	store, d := deniedWith(t, etcdkv.Options{}, s.intercept)
+	store, d := deniedWith(t, layout{}, s.intercept)
 	name, rec := held(t, store)
 	s.lose("/Range", 0, codes.Unknown)
 	d.renewals.Store(1)
@@ -155,7 +154,7 @@ func TestARefreshIsNotRefusedWhereTheKeyOfADeniedLeaseCannotBeRead(t *testing.T)
 }
 
 func TestAnHeirIsNotPassedByBecauseItsLeaseIsDenied(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store, d := deniedWith(t, options)
 		lead, leader := held(t, store)
 		second, heir := held(t, store)
@@ -179,7 +178,7 @@ func TestAnHeirIsNotPassedByBecauseItsLeaseIsDenied(t *testing.T) {
 func TestAHandOverFromARecordThatIsGoneIsRefusedThoughTheHeirsLeaseIsDenied(t *testing.T) {
 	other := open(t, nil, testenv.Etcd(t))
 	var change func()
-	store, d := deniedWith(t, etcdkv.Options{}, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	store, d := deniedWith(t, layout{}, func(ctx context.Context, method string, req, reply any, cc *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 		err := invoke(ctx, method, req, reply, cc, opts...)
 		if f := change; f != nil && strings.HasSuffix(method, "/Range") {
 			change = nil

@@ -18,7 +18,7 @@
 // It can also lay safes out as the locks and elections of etcd's own client do
 // (package go.etcd.io/etcd/client/v3/concurrency, etcdctl lock and elect), so
 // that old and new programs share a lock for as long as a rollout takes, and
-// publish values as those do: see [Layout] and [Options].Plain.
+// publish values as those do: see [Queue], [Claim] and [Options].Plain.
 //
 // # Guarantees
 //
@@ -47,7 +47,7 @@
 //     TTL. [Store.Lifetime] has the times of a cluster without such changes.
 //   - A new leader of etcd denies a lease that its predecessor has just granted, until it
 //     has caught up. So that answer alone does not mean that a record is lost:
-//     [Store.Refresh] and [Store.Stay] look at the key, and a hand-over reads and asks
+//     [Store.Refresh] and [Queue.Stay] look at the key, and a hand-over reads and asks
 //     again. If the lease turns out to be in use, they return an error that leaves the
 //     outcome open, and the next attempt tells.
 //   - An old Election client looks at its key only when it writes. It may believe that it
@@ -73,12 +73,12 @@
 // has the signature, and the key's create revision. So it survives refreshes and new
 // values, and ends with the term.
 //
-// In a line (the layouts Queue and Claim) one leader follows another as in a Mutex: the
+// In a line (a [Queue], or the layout Claim) one leader follows another as in a Mutex: the
 // client whose key was created first has the safe, and keeps it until the key goes. So
 // the Txn of a Create requires that the line is empty, and that of a takeover or
-// hand-over that no other client is in it; if one is, it returns [kv.ErrStale]. In the
-// layout Queue, old and new clients are served in the order in which they came. In the
-// layout Claim a candidate does not wait in line, and never leads while old clients wait
+// hand-over that no other client is in it; if one is, it returns [kv.ErrStale]. With a
+// Queue, old and new clients are served in the order in which they came. In the layout
+// Claim a candidate does not wait in line, and never leads while old clients wait
 // in theirs.
 //
 // Expiry judged by observers: [NewObserved] makes a store whose keys have no lease. Each
@@ -107,7 +107,7 @@
 // [Observed], the records of a Store are the same, and so is this package's own text with
 // a lease. Never mix the two in one election: at one key they keep each other out, but
 // one kind waits for ever once an owner of the other has died. An Observed does not see
-// lines (the layouts Queue and Claim) and the locks of etcd's own client: a candidate of
+// lines (a Queue, the layout Claim) and the locks of etcd's own client: a candidate of
 // each would lead. Values cannot be plain, since other programs would not see that a
 // record has to be refreshed. To change from one to the other, stop all candidates first,
 // and use etcdctl del to remove what an owner has left.
@@ -241,7 +241,7 @@
 // share a stream, and one Txn replaces their reads; with Plain it is 63 records. A record
 // that may share a lease and has one of its own moves to a shared lease with the first
 // batch that it is in: the Txn writes it anew (w). A Txn that is refused costs another
-// Txn, and 2 for each record that was the reason. In the layouts Queue and Claim,
+// Txn, and 2 for each record that was the reason. In a line,
 // RefreshAll costs what a Refresh of each record does. If the client's Lease is wrapped,
 // as by package namespace of etcd's client, each keep-alive has its own stream.
 //
@@ -265,8 +265,8 @@
 // A change is pushed to each watch. With Plain, a watch reads a companion each time it
 // begins, and with each change of what the safe holds. In a line, every watch hears of
 // every client that comes and goes, and keeps all keys in memory with their values. A
-// candidate that waits in line sends a Stay a few times per TTL to keep its place; one in
-// the layouts OneKey and Claim sends nothing.
+// candidate that waits in line sends a Stay a few times per TTL to keep its place; any
+// other sends nothing.
 //
 // With [NewObserved], each operation is one round trip, a refused Create two. Create,
 // Swap, Refresh and Delete are one write. A candidate that waits sends nothing for a

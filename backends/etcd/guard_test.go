@@ -55,7 +55,7 @@ func elected(t testing.TB, store kv.Store, name string, opts *election.Options) 
 // The leader hears nothing and does nothing, until another leads. Then it goes on
 // with what it was about to write.
 func TestALeaderThatSleptBeyondItsTermIsRefused(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		t.Parallel() // mostly it waits
 		server := testenv.Etcd(t)
 		proxy := testenv.NewProxy(t, server)
@@ -77,7 +77,7 @@ func TestALeaderThatSleptBeyondItsTermIsRefused(t *testing.T) {
 
 // One candidate leads in two elections. A guard is for the one whose term is given.
 func TestAGuardIsForTheTermsOwnElection(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		one, two := elected(t, store, signed("").Signature, nil), elected(t, store, signed("").Signature, nil)
 		name, rec := one.NamedRecord()
@@ -91,7 +91,7 @@ func TestAGuardIsForTheTermsOwnElection(t *testing.T) {
 }
 
 func TestAGuardHoldsWhateverIsProclaimedMeanwhile(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		term := elected(t, store, name, nil)
@@ -107,7 +107,7 @@ func TestAGuardHoldsWhateverIsProclaimedMeanwhile(t *testing.T) {
 }
 
 func TestAGuardEndsWithAHandOver(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		for what, next := range map[string]func() kv.Record{
 			"taken over":  func() kv.Record { return signed("next") },
@@ -125,7 +125,7 @@ func TestAGuardEndsWithAHandOver(t *testing.T) {
 
 // Whoever has led by it would go on passing its guard.
 func TestASafeIsNotSignedAnewOnTheSameLease(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		rival := signed("rival")
@@ -141,7 +141,7 @@ func TestASafeIsNotSignedAnewOnTheSameLease(t *testing.T) {
 }
 
 func TestAGuardStaysEndedWhenItsLeaseHasTheSafeBack(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		second, other := held(t, store)
@@ -161,7 +161,7 @@ func TestAGuardStaysEndedWhenItsLeaseHasTheSafeBack(t *testing.T) {
 
 // The guard is about the term, whatever its signature and its value look like.
 func TestAGuardIsForOneSignature(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		addr := testenv.Etcd(t)
 		client, store := dial(t, nil, addr), openWith(t, nil, options, addr)
 		guardsOneSignature(t, client, store, store)
@@ -201,7 +201,7 @@ func guardsOneSignature(t *testing.T, client *clientv3.Client, store kv.Store, g
 
 // A create that comes late brings the signature back, though others led since.
 func TestAGuardEndsWithItsToken(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		addr := testenv.Etcd(t)
 		client, store := dial(t, nil, addr), openWith(t, nil, options, addr)
 		guardsOneToken(t, client, store, store)
@@ -219,13 +219,13 @@ func guardsOneToken(t *testing.T, client *clientv3.Client, store kv.Store, guard
 }
 
 func TestAGuardNeverHoldsForNothing(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		neverHolds(t, client, store, name, rec)
 		require.False(t, writesIf(t, client, etcdkv.New(client, nil).Guard("", rec)), "no key at all")
 		require.False(t, writesIf(t, client, etcdkv.New(client, nil).Guard("", kv.Record{})), "no key and no lease")
-		if options.Layout != etcdkv.OneKey || options.Plain {
+		if options.lined() || options.Plain {
 			rec.Lease = "1"
 			require.False(t, writes(t, client, store, name, rec), "another lease")
 		}
@@ -271,7 +271,7 @@ func TestAGuardEndsWhenTheTextIsPutBackWithoutALease(t *testing.T) {
 // A foreign holder is nobody's leader, and one that comes to the key ends the
 // guard.
 func TestAGuardEndsWhenARecordIsOverwritten(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		putOver(t, client, options, name, "somebody")

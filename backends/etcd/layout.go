@@ -2,7 +2,6 @@ package etcdkv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -11,35 +10,28 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A Layout says at which keys a [Store] keeps a safe: [OneKey], the default,
-// [Queue] or [Claim]. All candidates of an election use the same one.
+// A Layout says at which keys a [Store] keeps a safe: [OneKey], the default, or
+// [Claim]. All candidates of an election use the same keys.
 type Layout int
 
 const (
 	// OneKey keeps a safe at the one key that is its name.
 	OneKey Layout = iota
 
-	// Queue keeps a safe as the locks and elections of package
+	// Claim keeps a safe as the locks and elections of package
 	// go.etcd.io/etcd/client/v3/concurrency do, and those of etcdctl: each client in line
 	// has a key (the name, a "/" and the lease in hexadecimal), and the safe holds the
-	// key that was created first. The store keeps lines ([kv.Queue]), so that candidates
-	// and old clients are served in the order in which they came. A candidate that waits
-	// sends heartbeats for its place.
-	Queue
-
-	// Claim keeps a safe as Queue does, for candidates that do not wait in line: they
-	// send nothing while they wait, and get a safe only when nobody has it and nobody
-	// waits for it. While old clients wait in line, they never lead.
+	// key that was created first. Candidates do not wait in line, as those of a [Queue]
+	// do: they send nothing while they wait, and get a safe only when nobody has it and
+	// nobody waits for it. While old clients wait in line, they never lead.
 	Claim
 )
 
-// String returns "key", "queue" or "claim".
+// String returns "key" or "claim".
 func (l Layout) String() string {
 	switch l {
 	case OneKey:
 		return "key"
-	case Queue:
-		return "queue"
 	case Claim:
 		return "claim"
 	}
@@ -64,14 +56,6 @@ func (s *Store) open(ctx context.Context, name string) (safe, error) {
 	return s.safe(name)
 }
 
-// openLine begins every operation on places in line.
-func (s *Store) openLine(ctx context.Context, name string) (safe, error) {
-	if !s.Lines() {
-		return safe{}, fmt.Errorf("the layout %q keeps no lines: %w", s.opts.Layout, errors.ErrUnsupported)
-	}
-	return s.open(ctx, name)
-}
-
 // safe returns the safe called name, or [kv.ErrInvalid].
 func (s *Store) safe(name string) (safe, error) {
 	base := s.opts.Prefix + name + s.opts.Suffix
@@ -88,7 +72,7 @@ func (s *Store) safe(name string) (safe, error) {
 		return safe{}, fmt.Errorf("key %.80q: keys that end in %q are for the records of plain values: want another name: %w",
 			base, companionSuffix, kv.ErrInvalid)
 	}
-	if s.opts.Layout == OneKey {
+	if s.opts.Layout == OneKey && !s.lines {
 		return sf, nil
 	}
 	if strings.Contains(name, "/") {
@@ -104,8 +88,10 @@ func (s *Store) unfit() error {
 	switch {
 	case s.client == nil:
 		return fmt.Errorf("client is nil: %w", kv.ErrInvalid)
+	case s.lines && s.opts.Layout != OneKey:
+		return fmt.Errorf("layout %q: a Queue has its own: leave Options.Layout out, or use New: %w", s.opts.Layout, kv.ErrInvalid)
 	case s.opts.Layout < OneKey || s.opts.Layout > Claim:
-		return fmt.Errorf("%v: want OneKey, Queue or Claim: %w", s.opts.Layout, kv.ErrInvalid)
+		return fmt.Errorf("layout %q: want OneKey or Claim, or NewQueue: %w", s.opts.Layout, kv.ErrInvalid)
 	}
 	return nil
 }

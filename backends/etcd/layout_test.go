@@ -1,7 +1,6 @@
 package etcdkv_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,38 +14,73 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// everyLayout returns all ways to lay safes out.
-func everyLayout() []etcdkv.Options {
-	return []etcdkv.Options{
-		{Layout: etcdkv.OneKey}, {Layout: etcdkv.OneKey, Plain: true},
-		{Layout: etcdkv.Queue}, {Layout: etcdkv.Queue, Plain: true},
-		{Layout: etcdkv.Claim}, {Layout: etcdkv.Claim, Plain: true},
-	}
+// A layout is a way to lay safes out: that of the options, or a Queue's.
+type layout struct {
+	etcdkv.Options
+	queue bool
 }
 
+// everyLayout returns all ways to lay safes out.
+func everyLayout() []layout {
+	var all []layout
+	for _, l := range []layout{{}, {queue: true}, claim()} {
+		plain := l
+		plain.Plain = true
+		all = append(all, l, plain)
+	}
+	return all
+}
+
+func claim() layout { return layout{Options: etcdkv.Options{Layout: etcdkv.Claim}} }
+
 // lines returns the layouts with lines of keys.
-func lines() []etcdkv.Options { return everyLayout()[2:] }
+func lines() []layout { return everyLayout()[2:] }
 
 // queues returns the layouts in which candidates wait in line.
-func queues() []etcdkv.Options { return everyLayout()[2:4] }
+func queues() []layout { return everyLayout()[2:4] }
 
-func title(options etcdkv.Options) string {
-	return fmt.Sprintf("%v plain=%t", options.Layout, options.Plain)
+// lined reports whether a safe is a line of keys.
+func (l layout) lined() bool { return l.queue || l.Layout != etcdkv.OneKey }
+
+func (l layout) String() string {
+	if l.queue {
+		return "queue"
+	}
+	return l.Layout.String()
+}
+
+func title(l layout) string { return fmt.Sprintf("%v plain=%t", l, l.Plain) }
+
+// anyStore is an [etcdkv.Store], or an [etcdkv.Queue].
+type anyStore interface {
+	kv.HandOver
+	kv.Vacate
+	kv.Batch
+	kv.Board
+	Guard(name string, rec kv.Record) []clientv3.Cmp
+}
+
+// with returns a store that uses the client.
+func (l layout) with(client *clientv3.Client) anyStore {
+	if l.queue {
+		return etcdkv.NewQueue(client, &l.Options)
+	}
+	return etcdkv.New(client, &l.Options)
 }
 
 // openWith returns a store with a client of its own, with the tests' prefix.
-func openWith(t testing.TB, sent *count, options etcdkv.Options, addrs ...string) *etcdkv.Store {
+func openWith(t testing.TB, sent *count, options layout, addrs ...string) anyStore {
 	t.Helper()
 	options.Prefix = prefix
-	return etcdkv.New(dial(t, sent, addrs...), &options)
+	return options.with(dial(t, sent, addrs...))
 }
 
 // places returns the keys of a safe as a program reads them that knows nothing of
 // elections, the first in line first.
-func places(t testing.TB, client *clientv3.Client, options etcdkv.Options, name string) []string {
+func places(t testing.TB, client *clientv3.Client, options layout, name string) []string {
 	t.Helper()
 	key, opts := prefix+name, []clientv3.OpOption(nil)
-	if options.Layout != etcdkv.OneKey {
+	if options.lined() {
 		key += "/"
 		opts = append(opts, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	}
@@ -60,10 +94,10 @@ func places(t testing.TB, client *clientv3.Client, options etcdkv.Options, name 
 }
 
 // putOver writes as another program does that has the safe, or makes it its own.
-func putOver(t testing.TB, client *clientv3.Client, options etcdkv.Options, name, value string) {
+func putOver(t testing.TB, client *clientv3.Client, options layout, name, value string) {
 	t.Helper()
 	key := name
-	if options.Layout != etcdkv.OneKey {
+	if options.lined() {
 		key += "/somebody"
 		if held := places(t, client, options, name); len(held) > 0 {
 			key = held[0]
@@ -74,7 +108,7 @@ func putOver(t testing.TB, client *clientv3.Client, options etcdkv.Options, name
 
 // removeAll deletes a safe's keys as an operator does. Companions stay: nobody has
 // told the operator of them.
-func removeAll(t testing.TB, client *clientv3.Client, options etcdkv.Options, name string) {
+func removeAll(t testing.TB, client *clientv3.Client, options layout, name string) {
 	t.Helper()
 	for _, key := range places(t, client, options, name) {
 		remove(t, client, key)
@@ -83,18 +117,29 @@ func removeAll(t testing.TB, client *clientv3.Client, options etcdkv.Options, na
 
 func TestLayoutsHaveTheNamesThatURLsHave(t *testing.T) {
 	require.Equal(t, "key", etcdkv.OneKey.String())
-	require.Equal(t, "queue", etcdkv.Queue.String())
 	require.Equal(t, "claim", etcdkv.Claim.String())
 	require.Equal(t, "Layout(7)", etcdkv.Layout(7).String())
 }
 
-func TestALayoutThatDoesNotExistIsRefusedByEveryOperation(t *testing.T) {
-	store := openWith(t, nil, etcdkv.Options{Layout: 7}, testenv.Etcd(t))
-	_, err := store.Create(within(t, patience), "safe", signed("v"))
-	require.ErrorIs(t, err, kv.ErrInvalid)
-	require.ErrorContains(t, err, "want OneKey, Queue or Claim")
-	for _, err := range store.Watch(within(t, patience), "safe") {
+func TestALayoutThatCannotBeIsRefusedByEveryOperation(t *testing.T) {
+	for want, options := range map[string]layout{
+		`layout "Layout(7)": want OneKey or Claim, or NewQueue`:                     {Options: etcdkv.Options{Layout: 7}},
+		`layout "claim": a Queue has its own: leave Options.Layout out, or use New`: {Options: etcdkv.Options{Layout: etcdkv.Claim}, queue: true},
+	} {
+		store := openWith(t, nil, options, testenv.Etcd(t))
+		_, err := election.New(store, "safe", nil)
 		require.ErrorIs(t, err, kv.ErrInvalid)
+		require.ErrorContains(t, err, want)
+		_, err = store.Create(within(t, patience), "safe", signed("v"))
+		require.ErrorIs(t, err, kv.ErrInvalid)
+		require.ErrorContains(t, err, want)
+		for _, err := range store.Watch(within(t, patience), "safe") {
+			require.ErrorIs(t, err, kv.ErrInvalid)
+		}
+		if options.queue {
+			_, err = store.(kv.Queue).Join(within(t, patience), "safe", signed("v"))
+			require.ErrorIs(t, err, kv.ErrInvalid)
+		}
 	}
 }
 
@@ -122,38 +167,16 @@ func TestANameWhoseKeyCouldBeACompanionIsRefused(t *testing.T) {
 			{"", "app.electio", "n"},
 		} {
 			options.Prefix, options.Suffix = prefix+signed("").Signature+key.prefix, key.suffix
-			store := etcdkv.New(client, &options)
+			store := options.with(client)
 			_, err := store.Create(within(t, patience), key.name, signed("v"))
 			require.ErrorIs(t, err, kv.ErrInvalid, "%s: %+v", title(options), key)
 			require.ErrorContains(t, err, ".election")
 			require.False(t, writesIf(t, client, store.Guard(key.name, signed("v"))))
 		}
 		options.Prefix, options.Suffix = prefix+signed("").Signature, "s"
-		_, err := etcdkv.New(client, &options).Create(within(t, patience), "app.election", signed("v"))
+		_, err := options.with(client).Create(within(t, patience), "app.election", signed("v"))
 		require.NoError(t, err, "its key is another")
 	}
-}
-
-func TestLayoutsWithoutLinesSaySo(t *testing.T) {
-	for _, options := range everyLayout() {
-		if options.Layout == etcdkv.Queue {
-			continue
-		}
-		var sent count
-		store := openWith(t, &sent, options, testenv.Etcd(t))
-		name, rec := held(t, store)
-		before := sent.Load()
-		_, err := store.Join(within(t, patience), name, signed("v"))
-		requireUnsupported(t, err)
-		_, _, err = store.Stay(within(t, patience), name, rec)
-		requireUnsupported(t, err)
-		require.Equal(t, before, sent.Load(), "nothing was asked of the server")
-	}
-}
-
-func requireUnsupported(t testing.TB, err error) {
-	t.Helper()
-	require.ErrorIs(t, err, errors.ErrUnsupported)
 }
 
 func TestAStoreWithoutAClientIsRefusedAtOnce(t *testing.T) {
@@ -166,7 +189,7 @@ func TestAStoreWithoutAClientIsRefusedAtOnce(t *testing.T) {
 }
 
 func TestANoteCountsIntoTheSizeOfARecord(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		half := strings.Repeat("x", 600<<10)

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -84,7 +83,7 @@ func TestALeaseThatWasReadyAndIsGoneIsNotMissed(t *testing.T) {
 
 // Whoever finds the record, and not the answer, trusts it from the start of the call.
 func TestNothingIsCreatedWithALeaseThatIsNotKnownToLive(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store, d := deniedWith(t, options)
 		client := dial(t, nil, testenv.Etcd(t))
 		name, rec := held(t, store)

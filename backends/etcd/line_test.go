@@ -7,14 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
 // The order of the keys' names is the other way round.
 func TestTheSafeHoldsTheKeyThatWasCreatedFirst(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		w := watching(t, store, name)
@@ -38,7 +37,7 @@ func TestTheSafeHoldsTheKeyThatWasCreatedFirst(t *testing.T) {
 // Somebody has put a key there with etcdctl. It is in everybody's way, and is
 // left alone.
 func TestAKeyWithoutALeaseIsAPermanentForeignRecord(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		put(t, client, name+"/stuck", "by hand")
@@ -66,7 +65,7 @@ func TestAKeyWithoutALeaseIsAPermanentForeignRecord(t *testing.T) {
 // that looks for its lease's key would not find it.
 func TestATextUnderAnotherLeasesNameIsForeign(t *testing.T) {
 	client := dial(t, nil, testenv.Etcd(t))
-	store := openWith(t, nil, etcdkv.Options{Layout: etcdkv.Queue}, testenv.Etcd(t))
+	store := openWith(t, nil, queues()[0], testenv.Etcd(t))
 	other, err := client.Grant(within(t, patience), 600)
 	require.NoError(t, err)
 	for what, opts := range map[string][]clientv3.OpOption{"no lease": nil, "another": {clientv3.WithLease(other.ID)}} {
@@ -89,7 +88,7 @@ func TestATextUnderAnotherLeasesNameIsForeign(t *testing.T) {
 
 // A key that is deleted and created anew goes to the end of the line.
 func TestANewValueKeepsKeyAndLease(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		for i := range 3 {
@@ -106,7 +105,7 @@ func TestANewValueKeepsKeyAndLease(t *testing.T) {
 }
 
 func TestNobodyIsPassedByInAHandOver(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		second, heir := held(t, store)
@@ -132,7 +131,7 @@ func TestNobodyIsPassedByInAHandOver(t *testing.T) {
 
 // An old client comes to the line after the look and before the write.
 func TestNobodyWhoComesMeanwhileIsPassedByInAHandOver(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client := dial(t, nil, testenv.Etcd(t))
 		for _, step := range []string{"/LeaseGrant", "/LeaseTimeToLive"} {
 			store, meddle := meddledWith(t, options, step)
@@ -158,7 +157,7 @@ func TestNobodyWhoComesMeanwhileIsPassedByInAHandOver(t *testing.T) {
 }
 
 func TestNobodyWhoComesMeanwhileIsPassedByInACreate(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client := dial(t, nil, testenv.Etcd(t))
 		store, meddle := meddledWith(t, options, "/LeaseGrant")
 		name := signed("").Signature
@@ -172,7 +171,7 @@ func TestNobodyWhoComesMeanwhileIsPassedByInACreate(t *testing.T) {
 
 // The key of the heir's lease is in place in the moment in which the old one goes.
 func TestAHandOverReplacesTheKeyAndBringsALargerToken(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		second, heir := held(t, store)
@@ -195,7 +194,7 @@ func TestAHandOverReplacesTheKeyAndBringsALargerToken(t *testing.T) {
 
 // The request comes late, when the line has changed.
 func TestADeleteHarmsNobodyWhoHasCome(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client := dial(t, nil, testenv.Etcd(t))
 		store, meddle := meddledWith(t, options, "/Txn")
 		name, rec := held(t, store)

@@ -14,7 +14,6 @@ import (
 	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"github.com/electkv/election"
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -81,9 +80,9 @@ func visitAsOld(ctx context.Context, m *concurrency.Mutex, r *room, times int) e
 	return nil
 }
 
-func visitAsNew(ctx context.Context, store *etcdkv.Store, name string, r *room, times int) error {
+func visitAsNew(ctx context.Context, store anyStore, name string, r *room, times int) error {
 	for range times {
-		place, err := store.Join(ctx, name, signed("ours"))
+		place, err := store.(kv.Queue).Join(ctx, name, signed("ours"))
 		if err != nil {
 			return err
 		}
@@ -95,7 +94,7 @@ func visitAsNew(ctx context.Context, store *etcdkv.Store, name string, r *room, 
 				break
 			}
 		}
-		if _, leads, err := store.Stay(ctx, name, place); err != nil || !leads {
+		if _, leads, err := store.(kv.Queue).Stay(ctx, name, place); err != nil || !leads {
 			return fmt.Errorf("the first in line does not lead: %w", err)
 		}
 		r.visit(place.Token)
@@ -108,7 +107,7 @@ func visitAsNew(ctx context.Context, store *etcdkv.Store, name string, r *room, 
 
 // The engine stands in line by itself where the store has one.
 func TestACandidateWaitsInLineBetweenOldClients(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		first, third := mutex(t, client, name), mutex(t, client, name)

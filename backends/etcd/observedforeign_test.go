@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -35,7 +34,7 @@ func requireForeign(t testing.TB, client *clientv3.Client, store kv.Store, name,
 func TestAStoreThatJudgesLeavesObservedRecordsAlone(t *testing.T) {
 	addr := testenv.Etcd(t)
 	client := dial(t, nil, addr)
-	for _, options := range []etcdkv.Options{{}, {Plain: true}} {
+	for _, options := range everyLayout()[:2] {
 		names, recs := abandoned(t, observed(t, nil, addr), 1)
 		store := openWith(t, nil, options, addr)
 		w := watching(t, store, names[0])
@@ -57,7 +56,7 @@ func TestAStoreThatJudgesLeavesObservedRecordsAlone(t *testing.T) {
 func TestObserversLeaveRecordsWithALeaseAlone(t *testing.T) {
 	addr := testenv.Etcd(t)
 	client, store := dial(t, nil, addr), observed(t, nil, addr)
-	for _, options := range []etcdkv.Options{{}, {Plain: true}} {
+	for _, options := range everyLayout()[:2] {
 		owner := openWith(t, nil, options, addr)
 		name, rec := held(t, owner)
 		w := watching(t, store, name)

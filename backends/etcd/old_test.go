@@ -9,7 +9,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -40,7 +39,7 @@ func TestALockWhoseOwnNameEndsWithASlashIsReachedByASuffix(t *testing.T) {
 		require.NoError(t, old.Lock(within(t, patience)), title(options))
 		_, err := store.Create(within(t, patience), name, signed("v"))
 		require.ErrorIs(t, err, kv.ErrHeld)
-		place, err := store.Join(within(t, patience), name, signed("v"))
+		place, err := store.(kv.Queue).Join(within(t, patience), name, signed("v"))
 		require.NoError(t, err)
 		require.ErrorIs(t, mutex(t, client, name+"/").TryLock(within(t, patience)), concurrency.ErrLocked)
 		require.NoError(t, old.Unlock(within(t, patience)))
@@ -53,7 +52,7 @@ func TestALockWhoseOwnNameEndsWithASlashIsReachedByASuffix(t *testing.T) {
 
 // locking locks in a goroutine, as an old client does that waits, and returns
 // when it stands in line.
-func locking(t testing.TB, client *clientv3.Client, options etcdkv.Options, name string, m *concurrency.Mutex) <-chan error {
+func locking(t testing.TB, client *clientv3.Client, options layout, name string, m *concurrency.Mutex) <-chan error {
 	t.Helper()
 	before := len(places(t, client, options, name))
 	locked, ctx := make(chan error, 1), within(t, patience)
@@ -63,7 +62,7 @@ func locking(t testing.TB, client *clientv3.Client, options etcdkv.Options, name
 }
 
 // awaitPlaces waits until so many are in line, and returns their keys.
-func awaitPlaces(t testing.TB, client *clientv3.Client, options etcdkv.Options, name string, n int) []string {
+func awaitPlaces(t testing.TB, client *clientv3.Client, options layout, name string, n int) []string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(within(t, patience))
 	defer cancel()
@@ -79,7 +78,7 @@ func awaitPlaces(t testing.TB, client *clientv3.Client, options etcdkv.Options, 
 
 // each runs a test with each layout, or in short mode with the first and the last: the two
 // have all that the others have between them.
-func each(t *testing.T, layouts []etcdkv.Options, test func(t *testing.T, options etcdkv.Options)) {
+func each(t *testing.T, layouts []layout, test func(t *testing.T, options layout)) {
 	for i, options := range layouts {
 		if testing.Short() && i > 0 && i < len(layouts)-1 {
 			continue
@@ -89,7 +88,7 @@ func each(t *testing.T, layouts []etcdkv.Options, test func(t *testing.T, option
 }
 
 func TestAnOldLockAndOneOfOursExcludeEachOther(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		old := mutex(t, client, name)
@@ -113,7 +112,7 @@ func TestAnOldLockAndOneOfOursExcludeEachOther(t *testing.T) {
 
 // Candidates of both kinds come at once, many times over.
 func TestOneOfOldAndNewWinsARush(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		for range 10 {
 			name := signed("").Signature
@@ -132,7 +131,7 @@ func TestOneOfOldAndNewWinsARush(t *testing.T) {
 // Tokens of both kinds are in one order, and old clients know ours as their
 // fence.
 func TestAnOldLeaderIsReportedWithWhatItPublishesAndItsFence(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		s := session(t, client)
@@ -164,7 +163,7 @@ func TestAnOldLeaderIsReportedWithWhatItPublishesAndItsFence(t *testing.T) {
 }
 
 func TestOldObserversReadEachValueThatStandsAlone(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		if !options.Plain {
 			return
 		}
@@ -197,7 +196,7 @@ func TestOldObserversReadEachValueThatStandsAlone(t *testing.T) {
 }
 
 func TestAnOldLockThatWaitsProceedsWhenWeGo(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		for how, leave := range map[string]func(name string, rec kv.Record){
 			"deleted": func(name string, rec kv.Record) {
@@ -231,7 +230,7 @@ func TestAnOldLockThatWaitsProceedsWhenWeGo(t *testing.T) {
 // for long that it leads. An old Mutex deletes its key without looking. Neither
 // harms whoever has the safe now.
 func TestAnOldClientWhoseKeyIsGoneDoesNoHarm(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		s := session(t, client)
@@ -256,7 +255,7 @@ func TestAnOldClientWhoseKeyIsGoneDoesNoHarm(t *testing.T) {
 
 // A Mutex that was locked is unlocked after another has the safe.
 func TestAnOldLockThatIsUnlockedTooLateDoesNoHarm(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		s := session(t, client)
@@ -276,7 +275,7 @@ func TestAnOldLockThatIsUnlockedTooLateDoesNoHarm(t *testing.T) {
 // Those who do not stand in line get the safe when the line has emptied, and are
 // told of that.
 func TestAClaimWaitsForTheLineToEmpty(t *testing.T) {
-	each(t, everyLayout()[4:], func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout()[4:], func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		first, second := mutex(t, client, name), mutex(t, client, name)

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -28,7 +27,7 @@ func keysWith(t testing.TB, client *clientv3.Client) int64 {
 // nobody keeps alive, and it is gone when its TTL is.
 func TestACreateThatIsCalledOffLeavesNothingBeyondItsTTL(t *testing.T) {
 	const calls, ttl = 100, time.Second
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		proxy := testenv.NewProxy(t, server.Addr())
 		client := dial(t, nil, server.Addr())
@@ -42,8 +41,8 @@ func TestACreateThatIsCalledOffLeavesNothingBeyondItsTTL(t *testing.T) {
 			defer cancel()
 			defer time.AfterFunc(after, cancel).Stop()
 			rec := kv.Record{Signature: rand.Text(), TTL: ttl}
-			if options.Layout == etcdkv.Queue {
-				_, err := store.Join(ctx, "line", rec)
+			if options.queue {
+				_, err := store.(kv.Queue).Join(ctx, "line", rec)
 				return err
 			}
 			_, err := store.Create(ctx, rand.Text(), rec)

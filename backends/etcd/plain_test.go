@@ -6,14 +6,13 @@ import (
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
 // plain returns the layouts whose values stand alone.
-func plain() []etcdkv.Options {
-	var layouts []etcdkv.Options
+func plain() []layout {
+	var layouts []layout
 	for _, options := range everyLayout() {
 		if options.Plain {
 			layouts = append(layouts, options)
@@ -23,8 +22,8 @@ func plain() []etcdkv.Options {
 }
 
 // where returns the key of a record, and its companion's.
-func where(options etcdkv.Options, name string, rec kv.Record) (key, companion string) {
-	if options.Layout == etcdkv.OneKey {
+func where(options layout, name string, rec kv.Record) (key, companion string) {
+	if !options.lined() {
 		return name, name + ".election"
 	}
 	return name + "/" + rec.Lease, name + ".election/" + rec.Lease
@@ -38,7 +37,7 @@ func pair(t testing.TB, client *clientv3.Client, key string) *clientv3.GetRespon
 }
 
 func TestAPlainValueStandsAloneAndItsRecordBesideIt(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		key, companion := where(options, name, rec)
@@ -87,7 +86,7 @@ func TestAPlainValueStandsAloneAndItsRecordBesideIt(t *testing.T) {
 // One Txn was the last to write both, and they live equally long. Anything else
 // proves nothing.
 func TestAValueIsOursOnlyIfItsCompanionProvesIt(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		other, err := client.Grant(within(t, patience), 600)
 		require.NoError(t, err)
@@ -145,7 +144,7 @@ func both(t testing.TB, client *clientv3.Client, ops ...clientv3.Op) {
 }
 
 func TestAWatchSeesAPlainValueOverwritten(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		key, _ := where(options, name, rec)
@@ -159,7 +158,7 @@ func TestAWatchSeesAPlainValueOverwritten(t *testing.T) {
 }
 
 func TestACompanionAloneIsNothing(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		second, heir := held(t, store)
@@ -190,11 +189,11 @@ func TestACompanionAloneIsNothing(t *testing.T) {
 // While a fleet changes its setting, the two kinds take each other for somebody
 // else.
 func TestStoresWithAndWithoutPlainValuesExcludeEachOther(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		alone := openWith(t, nil, options, testenv.Etcd(t))
 		options.Plain = false
 		whole := openWith(t, nil, options, testenv.Etcd(t))
-		for _, stores := range [][2]*etcdkv.Store{{alone, whole}, {whole, alone}} {
+		for _, stores := range [][2]anyStore{{alone, whole}, {whole, alone}} {
 			name, rec := held(t, stores[0])
 			got, err := stores[1].Get(within(t, patience), name)
 			require.NoError(t, err)

@@ -9,7 +9,6 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -30,7 +29,7 @@ func TestARecordPromisesNoMoreThanItsLeaseHasLeft(t *testing.T) {
 	const passes = 400 * time.Millisecond
 	for what, lost := range map[string]bool{"answered": false, "and the answer is lost": true} {
 		t.Run(what, func(t *testing.T) {
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			_, first := held(t, sharer{store}) // its lease was granted before that
 			time.Sleep(passes)
 			renewals := w.countKeepAlives()
@@ -63,7 +62,7 @@ func TestARecordPromisesNoMoreThanItsLeaseHasLeft(t *testing.T) {
 }
 
 func TestALeaseThatWasNotKeptAliveLatelyIsKeptAliveBeforeARecordHasIt(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	held(t, sharer{store})
 	renewals := w.countKeepAlives()
 	time.Sleep(time.Second)
@@ -84,7 +83,7 @@ func TestALeaseThatWasNotKeptAliveLatelyIsKeptAliveBeforeARecordHasIt(t *testing
 // A lock that is taken and released again and again costs two writes, and nothing else.
 func TestASafeThatThisStoreHasEmptiedIsTakenWithoutALook(t *testing.T) {
 	var sent count
-	store := openWith(t, &sent, etcdkv.Options{}, testenv.Etcd(t))
+	store := openWith(t, &sent, layout{}, testenv.Etcd(t))
 	sharing, name := sharer{store}, signed("").Signature
 	rec, err := sharing.Create(within(t, patience), name, signed("v"))
 	require.NoError(t, err)
@@ -108,7 +107,7 @@ func TestASafeThatThisStoreHasEmptiedIsTakenWithoutALook(t *testing.T) {
 	rec.TTL = rec.TTL.Truncate(time.Second) + time.Second // as the refresh has granted
 	costs("delete after a refresh", 1, release)
 
-	other := openWith(t, nil, etcdkv.Options{}, testenv.Etcd(t))
+	other := openWith(t, nil, layout{}, testenv.Etcd(t))
 	theirs, err := sharer{other}.Create(within(t, patience), name, signed("theirs"))
 	require.NoError(t, err)
 	costs("create, refused by its write", 1, func() error {
@@ -129,7 +128,7 @@ func TestASafeThatThisStoreHasEmptiedIsTakenWithoutALook(t *testing.T) {
 // without an answer.
 func TestALeaseIsAsOldAsTheLastKeepAliveThatWasAnswered(t *testing.T) {
 	const slow = 500 * time.Millisecond
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	w.granting = func(context.Context) error {
 		time.Sleep(slow)
 		return nil

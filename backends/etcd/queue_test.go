@@ -9,29 +9,28 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/codes"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
 // joined puts a new place at the end of a line.
-func joined(t testing.TB, store kv.Queue, name string, rec kv.Record) kv.Record {
+func joined(t testing.TB, store kv.Store, name string, rec kv.Record) kv.Record {
 	t.Helper()
-	place, err := store.Join(within(t, patience), name, rec)
+	place, err := store.(kv.Queue).Join(within(t, patience), name, rec)
 	require.NoError(t, err)
 	return place
 }
 
-func stays(t testing.TB, store kv.Queue, name string, place kv.Record) (leads bool) {
+func stays(t testing.TB, store kv.Store, name string, place kv.Record) (leads bool) {
 	t.Helper()
-	got, leads, err := store.Stay(within(t, patience), name, place)
+	got, leads, err := store.(kv.Queue).Stay(within(t, patience), name, place)
 	require.NoError(t, err)
 	require.Equal(t, place, got)
 	return leads
 }
 
 func TestOldAndNewAreServedInTheOrderInWhichTheyCame(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name := signed("").Signature
 		first, third := mutex(t, client, name), mutex(t, client, name)
@@ -71,7 +70,7 @@ func TestOldAndNewAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 }
 
 func TestAPlaceThatIsNotFirstOwnsNothing(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		place := joined(t, store, name, signed("waits"))
@@ -85,7 +84,7 @@ func TestAPlaceThatIsNotFirstOwnsNothing(t *testing.T) {
 		require.Equal(t, rec, got)
 		require.False(t, stays(t, store, name, place))
 		require.NoError(t, store.Delete(within(t, patience), name, place), "it may leave")
-		_, _, err = store.Stay(within(t, patience), name, place)
+		_, _, err = store.(kv.Queue).Stay(within(t, patience), name, place)
 		require.ErrorIs(t, err, kv.ErrStale)
 		got, err = store.Refresh(within(t, patience), name, rec)
 		require.NoError(t, err)
@@ -95,7 +94,7 @@ func TestAPlaceThatIsNotFirstOwnsNothing(t *testing.T) {
 
 // A lease outlives its key, and another may have come to the key.
 func TestAPlaceIsLostWithItsKeyThoughItsLeaseIsAlive(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		for what, harm := range map[string]func(key string, lease clientv3.LeaseID){
 			"removed":     func(key string, _ clientv3.LeaseID) { remove(t, client, key) },
@@ -114,7 +113,7 @@ func TestAPlaceIsLostWithItsKeyThoughItsLeaseIsAlive(t *testing.T) {
 			place := joined(t, store, name, signed("waits"))
 			harm(name+"/"+place.Lease, leaseOf(t, place))
 			requireAlive(t, client, place)
-			_, leads, err := store.Stay(within(t, patience), name, place)
+			_, leads, err := store.(kv.Queue).Stay(within(t, patience), name, place)
 			require.ErrorIs(t, err, kv.ErrStale, what)
 			require.False(t, leads)
 			require.ErrorIs(t, store.Delete(within(t, patience), name, place), kv.ErrStale, what)
@@ -123,7 +122,7 @@ func TestAPlaceIsLostWithItsKeyThoughItsLeaseIsAlive(t *testing.T) {
 }
 
 func TestAPlaceWhoseOwnerIsGoneLeavesTheLine(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		t.Parallel() // mostly it waits
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
@@ -138,7 +137,7 @@ func TestAPlaceWhoseOwnerIsGoneLeavesTheLine(t *testing.T) {
 		keys := awaitPlaces(t, client, options, name, 3)
 		require.NotContains(t, keys, name+"/"+gone.Lease)
 		require.GreaterOrEqual(t, time.Since(start), gone.TTL)
-		_, _, err := store.Stay(within(t, patience), name, gone)
+		_, _, err := store.(kv.Queue).Stay(within(t, patience), name, gone)
 		require.ErrorIs(t, err, kv.ErrStale)
 		require.NoError(t, store.Delete(within(t, patience), name, rec))
 		require.True(t, stays(t, store, name, waiting))
@@ -150,7 +149,7 @@ func TestAPlaceWhoseOwnerIsGoneLeavesTheLine(t *testing.T) {
 // Who stays is served, however long it takes. It tries again where the machine was
 // too busy to stay in time.
 func TestAPlaceLastsAsLongAsItsOwnerStays(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		t.Parallel() // mostly it waits
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		for range 5 {
@@ -162,7 +161,7 @@ func TestAPlaceLastsAsLongAsItsOwnerStays(t *testing.T) {
 	})
 }
 
-func lastsWhileItsOwnerStays(t *testing.T, store *etcdkv.Store) bool {
+func lastsWhileItsOwnerStays(t *testing.T, store anyStore) bool {
 	name, _ := held(t, store)
 	place := signed("waits")
 	place.TTL = 4 * time.Second
@@ -172,7 +171,7 @@ func lastsWhileItsOwnerStays(t *testing.T, store *etcdkv.Store) bool {
 	for time.Since(begin) < 3*place.TTL/2 {
 		time.Sleep(place.TTL / 8)
 		sent := time.Now()
-		got, leads, err := store.Stay(within(t, patience), name, place)
+		got, leads, err := store.(kv.Queue).Stay(within(t, patience), name, place)
 		if err != nil && time.Since(last) >= place.TTL {
 			return false
 		}
@@ -185,13 +184,13 @@ func lastsWhileItsOwnerStays(t *testing.T, store *etcdkv.Store) bool {
 }
 
 func TestAJoinWhoseReplyIsLostFindsItsPlaceAgain(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		client := dial(t, nil, testenv.Etcd(t))
 		store, s := spoiledWith(t, options)
 		name, _ := held(t, store)
 		rec := signed("waits")
 		s.lose("/Txn", joinReads(options), codes.Unavailable)
-		_, err := store.Join(within(t, patience), name, rec)
+		_, err := store.(kv.Queue).Join(within(t, patience), name, rec)
 		requireOpen(t, "join", err)
 		late := joined(t, store, name, signed("came later"))
 		place := joined(t, store, name, rec)
@@ -209,7 +208,7 @@ func TestAJoinWhoseReplyIsLostFindsItsPlaceAgain(t *testing.T) {
 }
 
 // joinReads is how many Txns a Join sends before the one that writes.
-func joinReads(options etcdkv.Options) int32 {
+func joinReads(options layout) int32 {
 	if options.Plain {
 		return 1
 	}
@@ -217,13 +216,13 @@ func joinReads(options etcdkv.Options) int32 {
 }
 
 func TestAJoinThatWasCutShortIsFoundOrFades(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, _ := held(t, store)
 		for i := range 20 {
 			rec := signed("cut short")
 			ctx, cancel := context.WithTimeout(context.Background(), time.Duration(i)*200*time.Microsecond)
-			_, err := store.Join(ctx, name, rec)
+			_, err := store.(kv.Queue).Join(ctx, name, rec)
 			cancel()
 			if err != nil { // the context's, or the server's own word for it
 				requireOpen(t, "join", err)
@@ -236,7 +235,7 @@ func TestAJoinThatWasCutShortIsFoundOrFades(t *testing.T) {
 }
 
 func TestPlacesThatComeAndGoLeaveNoKeys(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		client, store := dial(t, nil, server.Addr()), openWith(t, nil, options, server.Addr())
 		for range 20 {

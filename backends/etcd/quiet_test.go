@@ -29,7 +29,7 @@ func everyKind(client *clientv3.Client) map[string]kv.Store {
 	kinds := map[string]kv.Store{"observed": observedBy(client)}
 	for _, options := range everyLayout() {
 		options.Prefix = prefix
-		kinds[title(options)] = etcdkv.New(client, &options)
+		kinds[title(options)] = options.with(client)
 	}
 	return kinds
 }

@@ -11,13 +11,12 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv/kvtest"
 )
 
 func TestALeaseThatManyRecordsHaveIsKeptAliveOnce(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := mayShare(heldMany(t, sharer{store}, 400))
 	require.Len(t, leasesOf(records), 1)
 	w.reset()
@@ -41,7 +40,7 @@ func TestALeaseThatManyRecordsHaveIsKeptAliveOnce(t *testing.T) {
 // Where it is denied, each record is refreshed singly, which decides. Where the answer is lost,
 // nothing is known of any.
 func TestWhatBecomesOfACommonKeepAliveIsToldOfEachRecordThatHasTheLease(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := mayShare(heldMany(t, sharer{store}, 200))
 	w.answered = func(_ context.Context, _ int, resp *pb.LeaseKeepAliveResponse) (bool, error) {
 		w.answered, resp.TTL = nil, 0
@@ -59,7 +58,7 @@ func TestWhatBecomesOfACommonKeepAliveIsToldOfEachRecordThatHasTheLease(t *testi
 }
 
 func TestABatchThatCanKeepNoLeaseAliveTellsSoOfEachRecord(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := append(mayShare(heldMany(t, sharer{store}, 200)), heldMany(t, store, 200)...)
 	lost := status.Error(codes.Unavailable, "there is no connection")
 	w.opening = func() error { return lost }

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -49,15 +48,15 @@ func (s *spoiler) intercept(ctx context.Context, method string, req, reply any, 
 }
 
 // spoiled returns a store whose next reply to the method is spoiled.
-func spoiled(t testing.TB, method string, code codes.Code) (*etcdkv.Store, *spoiler) {
+func spoiled(t testing.TB, method string, code codes.Code) (anyStore, *spoiler) {
 	t.Helper()
-	store, s := spoiledWith(t, etcdkv.Options{})
+	store, s := spoiledWith(t, layout{})
 	s.lose(method, 0, code)
 	return store, s
 }
 
 // spoiledWith returns a store with a spoiler that does nothing yet.
-func spoiledWith(t testing.TB, options etcdkv.Options) (*etcdkv.Store, *spoiler) {
+func spoiledWith(t testing.TB, options layout) (anyStore, *spoiler) {
 	t.Helper()
 	s := &spoiler{method: "none"}
 	client := dialWith(t, nil, clientv3.Config{
@@ -65,7 +64,7 @@ func spoiledWith(t testing.TB, options etcdkv.Options) (*etcdkv.Store, *spoiler)
 		DialOptions: []grpc.DialOption{grpc.WithChainUnaryInterceptor(s.intercept)},
 	})
 	options.Prefix = prefix
-	return etcdkv.New(client, &options), s
+	return options.with(client), s
 }
 
 // The record is there and has its lease, for the caller to find.

@@ -14,24 +14,23 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
 )
 
 // A sharer lets all records share leases from the start.
-type sharer struct{ *etcdkv.Store }
+type sharer struct{ anyStore }
 
 func (s sharer) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	rec.Shared = true
-	return s.Store.Create(ctx, name, rec)
+	return s.anyStore.Create(ctx, name, rec)
 }
 
 func TestAStoreWhoseRecordsShareKeepsTheContract(t *testing.T) {
-	b := backend(etcdkv.Options{}, testenv.Etcd(t))
+	b := backend(layout{}, testenv.Etcd(t))
 	open := b.Open
-	b.Open = func(t testing.TB) kv.Store { return sharer{open(t).(*etcdkv.Store)} }
+	b.Open = func(t testing.TB) kv.Store { return sharer{open(t).(anyStore)} }
 	others := []string{
 		// Of heirs, which may not share a lease with their leader, and do.
 		"tokens grow across hand-overs in one step",
@@ -55,7 +54,7 @@ func (w *wire) countGrants() *atomic.Int32 {
 }
 
 func TestRecordsShareALeaseFromTheStart(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	grants := w.countGrants()
 	records := mayShare(heldMany(t, sharer{store}, 1200))
 	count := leasesOf(records)
@@ -70,7 +69,7 @@ func TestRecordsShareALeaseFromTheStart(t *testing.T) {
 
 // A process that takes and releases a lock again and again needs no new lease each time.
 func TestAReleaseLeavesTheLeaseForTheNextRecord(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	grants := w.countGrants()
 	leases := make(map[string]bool)
 	for range 10 {
@@ -84,7 +83,7 @@ func TestAReleaseLeavesTheLeaseForTheNextRecord(t *testing.T) {
 
 func TestRecordsThatCannotShareHaveLeasesOfTheirOwn(t *testing.T) {
 	for _, options := range everyLayout() {
-		if options.Plain || options.Layout != etcdkv.OneKey {
+		if options.Plain || options.lined() {
 			t.Run(title(options), func(t *testing.T) {
 				store := openWith(t, nil, options, testenv.Etcd(t))
 				require.Len(t, leasesOf(heldMany(t, sharer{store}, 3)), 3)
@@ -109,7 +108,7 @@ func TestRecordsThatCannotShareHaveLeasesOfTheirOwn(t *testing.T) {
 // lease is.
 func TestALeaseIsKeptAliveBeforeARecordHasIt(t *testing.T) {
 	const slept = 3 * time.Second
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	client := dial(t, nil, testenv.Etcd(t))
 	_, first := held(t, sharer{store})
 	time.Sleep(slept)
@@ -139,7 +138,7 @@ func TestARecordThatIsCreatedLateFades(t *testing.T) {
 	for what, carriedOut := range map[string]bool{"late": false, "and the answer is lost": true} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			others := shortLived(t, sharer{store}, ttl, 2)
 			require.Len(t, leasesOf(others), 1)
 			var late func() error
@@ -198,7 +197,7 @@ func TestALeaseThatIsOverIsReplaced(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			name, rec := held(t, sharer{store})
 			place, own := held(t, store)
 			require.NoError(t, store.Delete(within(t, patience), name, rec))
@@ -215,7 +214,7 @@ func TestALeaseThatIsOverIsReplaced(t *testing.T) {
 }
 
 func TestAGrantThatFailsCreatesNothing(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	w.granting = func(context.Context) error {
 		w.granting = nil
 		return rpctypes.ErrGRPCNoSpace
@@ -286,7 +285,7 @@ func TestManyLeasesThatAreOverKeepNobodyFromCreating(t *testing.T) {
 // The first create has it from the server. The second one waits for it, and counts its own TTL from
 // a keep-alive, which is denied.
 func TestALeaseThatWasWaitedForIsKeptAliveBeforeARecordHasIt(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	asked, granting := make(chan bool), make(chan bool)
 	w.granting = func(context.Context) error {
 		w.granting = nil
@@ -319,7 +318,7 @@ func TestALeaseThatWasWaitedForIsKeptAliveBeforeARecordHasIt(t *testing.T) {
 }
 
 func TestAKeepAliveThatHangsKeepsNobodyFromCreating(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	name, first := held(t, sharer{store})
 	require.NoError(t, store.Delete(within(t, patience), name, first))
 	w.answered = func(ctx context.Context, _ int, _ *pb.LeaseKeepAliveResponse) (bool, error) {
@@ -335,7 +334,7 @@ func TestAKeepAliveThatHangsKeepsNobodyFromCreating(t *testing.T) {
 
 // It has written nothing, and the neighbours have done nothing.
 func TestACreateThatTheServerRejectsClosesItsLeaseOnlyIfItMayHaveWritten(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	_, beside := held(t, sharer{store})
 	for rejected, closes := range map[error]bool{
 		rpctypes.ErrGRPCPermissionDenied: false,
@@ -356,7 +355,7 @@ func TestACreateThatTheServerRejectsClosesItsLeaseOnlyIfItMayHaveWritten(t *test
 // It takes fewer conditions in a Txn than others do, so all are refreshed singly.
 func TestRecordsLeaveAClosedLeaseOneByOneIfTheyCannotTogether(t *testing.T) {
 	const ttl = 4 * time.Second
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := shortLived(t, sharer{store}, ttl, 5)
 	require.Len(t, leasesOf(records), 1)
 	closed := records[0].Record.Lease

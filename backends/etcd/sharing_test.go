@@ -13,7 +13,6 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc/status"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
@@ -59,7 +58,7 @@ func shortLived(t testing.TB, store kv.Store, ttl time.Duration, n int) []kv.Hel
 }
 
 // sharing puts records into new safes that share leases.
-func sharing(t testing.TB, store *etcdkv.Store, n int) []kv.Held {
+func sharing(t testing.TB, store anyStore, n int) []kv.Held {
 	t.Helper()
 	records := mayShare(heldMany(t, store, n))
 	for range 2 + n/500 { // a lease, and the records that it takes
@@ -96,7 +95,7 @@ func requireVacant(t testing.TB, store kv.Store, name string) {
 }
 
 func TestRecordsComeToShareALease(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := sharing(t, store, 600)
 	count := leasesOf(records)
 	require.Len(t, count, 2, "of 500 records each at most")
@@ -113,10 +112,10 @@ func TestRecordsComeToShareALease(t *testing.T) {
 }
 
 func TestRecordsThatMayNotShareKeepTheirLeases(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		records := heldMany(t, store, 3)
-		if options.Plain || options.Layout != etcdkv.OneKey {
+		if options.Plain || options.lined() {
 			mayShare(records)
 		}
 		for range 3 {
@@ -127,7 +126,7 @@ func TestRecordsThatMayNotShareKeepTheirLeases(t *testing.T) {
 
 // No request is larger than a server takes.
 func TestLargeRecordsMoveToo(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := mayShare(heldMany(t, store, 5))
 	for i, r := range records[:4] {
 		records[i].Record = publish(t, store, r.Name, r.Record, strings.Repeat("<", 60<<10)) // six bytes each in the text
@@ -196,7 +195,7 @@ func TestAMoveWhoseAnswerIsLostIsFound(t *testing.T) {
 		"lost, and published to":        {false, true},
 	} {
 		t.Run(what, func(t *testing.T) {
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			other := open(t, nil, testenv.Etcd(t))
 			records := refreshAll(t, store, mayShare(heldMany(t, store, 3)))
 			w.answer = func(txn *pb.TxnRequest, send func() error) error {
@@ -233,7 +232,7 @@ func TestAMoveWhoseAnswerIsLostIsFound(t *testing.T) {
 
 // losesMove has a move of one record lost, or so it seems, and returns what carries it out
 // late.
-func losesMove(t testing.TB, store *etcdkv.Store, w *wire) (r kv.Held, late func() error) {
+func losesMove(t testing.TB, store anyStore, w *wire) (r kv.Held, late func() error) {
 	t.Helper()
 	records := refreshAll(t, store, mayShare(heldMany(t, store, 1)))
 	w.answer = func(_ *pb.TxnRequest, send func() error) error {
@@ -246,16 +245,16 @@ func losesMove(t testing.TB, store *etcdkv.Store, w *wire) (r kv.Held, late func
 
 // After that the record is known to have moved, or never moves.
 func TestAMoveThatComesLateIsOutrun(t *testing.T) {
-	for what, write := range map[string]func(testing.TB, *etcdkv.Store, kv.Held) kv.Record{
-		"by another": func(t testing.TB, store *etcdkv.Store, r kv.Held) kv.Record {
+	for what, write := range map[string]func(testing.TB, anyStore, kv.Held) kv.Record{
+		"by another": func(t testing.TB, store anyStore, r kv.Held) kv.Record {
 			return refreshAll(t, store, []kv.Held{r})[0].Record
 		},
-		"by what is published": func(t testing.TB, store *etcdkv.Store, r kv.Held) kv.Record {
+		"by what is published": func(t testing.TB, store anyStore, r kv.Held) kv.Record {
 			return publish(t, store, r.Name, r.Record, "published")
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			r, late := losesMove(t, store, w)
 			r.Record = write(t, store, r)
 			require.NoError(t, late())
@@ -272,7 +271,7 @@ func TestAMoveThatComesLateIsOutrun(t *testing.T) {
 
 // What was published has outrun the first move, and not the second.
 func TestAMoveThatIsTriedAgainAfterAPublicationIsOpenUntilItsAnswerIsThere(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	r, _ := losesMove(t, store, w)
 	r.Record = publish(t, store, r.Name, r.Record, "published")
 	var late func() error
@@ -303,7 +302,7 @@ func TestAMoveThatIsTriedAgainAfterAPublicationIsOpenUntilItsAnswerIsThere(t *te
 // The record may come to depend on the other lease at any time, and is trusted from now on.
 func TestBothLeasesAreKeptAliveWhileAMoveMayComeLate(t *testing.T) {
 	const slept = 3 * time.Second
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	client := dial(t, nil, testenv.Etcd(t))
 	r, late := losesMove(t, store, w)
 	time.Sleep(slept)
@@ -323,18 +322,18 @@ func TestBothLeasesAreKeptAliveWhileAMoveMayComeLate(t *testing.T) {
 }
 
 func TestAMoveToALeaseThatIsDeniedIsOutrunFirst(t *testing.T) {
-	for what, refresh := range map[string]func(testing.TB, *etcdkv.Store, kv.Held) kv.Record{
-		"by a refresh": func(t testing.TB, store *etcdkv.Store, r kv.Held) kv.Record {
+	for what, refresh := range map[string]func(testing.TB, anyStore, kv.Held) kv.Record{
+		"by a refresh": func(t testing.TB, store anyStore, r kv.Held) kv.Record {
 			got, err := store.Refresh(within(t, patience), r.Name, r.Record)
 			require.NoError(t, err)
 			return got
 		},
-		"by a batch": func(t testing.TB, store *etcdkv.Store, r kv.Held) kv.Record {
+		"by a batch": func(t testing.TB, store anyStore, r kv.Held) kv.Record {
 			return refreshAll(t, store, []kv.Held{r})[0].Record
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			r, late := losesMove(t, store, w)
 			w.answered = func(_ context.Context, _ int, resp *pb.LeaseKeepAliveResponse) (bool, error) {
 				if resp.ID != int64(leaseOf(t, r.Record)) {
@@ -353,7 +352,7 @@ func TestAMoveToALeaseThatIsDeniedIsOutrunFirst(t *testing.T) {
 
 // The same holds for a record that leaves a closed lease.
 func TestAMoveFromAClosedLeaseToOneThatIsDeniedIsOutrunFirst(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := shortLived(t, store, 2*time.Second, 2)
 	for range 2 {
 		records = refreshAll(t, store, records)
@@ -390,7 +389,7 @@ func TestAMoveFromAClosedLeaseToOneThatIsDeniedIsOutrunFirst(t *testing.T) {
 
 // It takes no more writes, say. What can be refreshed without one is.
 func TestAServerThatRefusesToMoveRecordsIsNotAskedAgain(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := refreshAll(t, store, mayShare(heldMany(t, store, 3)))
 	writes := 0
 	w.sent = func(req *pb.TxnRequest) error {
@@ -417,7 +416,7 @@ func TestAServerThatRefusesToMoveRecordsIsNotAskedAgain(t *testing.T) {
 
 // The client does so by itself after some errors.
 func TestAMoveThatIsSentTwiceIsFound(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := refreshAll(t, store, mayShare(heldMany(t, store, 3)))
 	w.answer = func(_ *pb.TxnRequest, send func() error) error {
 		w.answer = nil
@@ -434,11 +433,11 @@ func TestAMoveThatIsSentTwiceIsFound(t *testing.T) {
 // Nobody keeps it alive any more, and its neighbours would.
 func TestARecordThatWasLeftBehindFadesAlthoughOthersLive(t *testing.T) {
 	const ttl = 2 * time.Second
-	for what, leave := range map[string]func(t testing.TB, store *etcdkv.Store, w *wire, records []kv.Held) []kv.Held{
-		"once it shared": func(t testing.TB, store *etcdkv.Store, _ *wire, records []kv.Held) []kv.Held {
+	for what, leave := range map[string]func(t testing.TB, store anyStore, w *wire, records []kv.Held) []kv.Held{
+		"once it shared": func(t testing.TB, store anyStore, _ *wire, records []kv.Held) []kv.Held {
 			return refreshAll(t, store, records)
 		},
-		"when nobody knew": func(t testing.TB, store *etcdkv.Store, w *wire, records []kv.Held) []kv.Held {
+		"when nobody knew": func(t testing.TB, store anyStore, w *wire, records []kv.Held) []kv.Held {
 			w.answer = func(_ *pb.TxnRequest, send func() error) error {
 				w.answer = nil
 				require.NoError(t, send())
@@ -455,7 +454,7 @@ func TestARecordThatWasLeftBehindFadesAlthoughOthersLive(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			other := open(t, nil, testenv.Etcd(t))
 			records := refreshAll(t, store, shortLived(t, store, ttl, 3))
 			life, err := store.Lifetime(ttl)
@@ -539,7 +538,7 @@ func TestALeaseThatHasEndedGetsNoRecords(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+			store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 			client := dial(t, nil, testenv.Etcd(t))
 			first := sharing(t, store, 1)
 			shared := leaseOf(t, first[0].Record)
@@ -556,7 +555,7 @@ func TestALeaseThatHasEndedGetsNoRecords(t *testing.T) {
 }
 
 func TestAGrantThatHangsHoldsUpNoRefresh(t *testing.T) {
-	store, w := wiredTo(t, etcdkv.Options{}, testenv.Etcd(t))
+	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := mayShare(heldMany(t, store, 3))
 	w.granting = func(ctx context.Context) error {
 		<-ctx.Done()

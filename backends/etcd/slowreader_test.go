@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -24,7 +23,7 @@ func heap() int64 {
 // them is not to grow with their number.
 func TestAWatchKeepsTheNewestStateAloneForASlowReader(t *testing.T) {
 	const changes, size = 64, 512 << 10
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store, client := openWith(t, nil, options, testenv.Etcd(t)), dial(t, nil, testenv.Etcd(t))
 		name, rec := held(t, store)
 		yields := 0
@@ -58,7 +57,7 @@ func TestAWatchKeepsTheNewestStateAloneForASlowReader(t *testing.T) {
 // Those who lead come and go while the reader is busy, and so do those who wait.
 func TestASlowReaderOfALineIsToldWhoLeadsNow(t *testing.T) {
 	const changes, enough = 15, 5
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		yields := 0
@@ -89,7 +88,7 @@ func TestASlowReaderOfALineIsToldWhoLeadsNow(t *testing.T) {
 // The server compacts what the reader would be told of next, while it is busy: of a
 // plain value the companion is not read before.
 func TestASlowReaderIsToldTheTruthAfterACompaction(t *testing.T) {
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		client, store := dial(t, nil, server.Addr()), openWith(t, nil, options, server.Addr())
 		name, rec := held(t, store)

@@ -24,8 +24,9 @@ type Options struct {
 	// concurrency calls "/jobs/" is the safe "jobs" with Prefix "/" and Suffix "/".
 	Suffix string
 
-	// Layout says at which keys a safe lies: OneKey by default, or as the locks
-	// and elections of etcd's own client lay theirs out (Queue, Claim).
+	// Layout says at which keys a safe lies: OneKey by default, or where the locks
+	// and elections of etcd's own client have theirs (Claim). A [Queue] has its own:
+	// leave it out there.
 	Layout Layout
 
 	// Plain puts what a leader publishes at its key as it is, for programs that read it
@@ -43,14 +44,15 @@ type Options struct {
 }
 
 // A Store is a [kv.Store] in etcd that hands over and vacates in one step ([kv.HandOver],
-// [kv.Vacate]) and refreshes many records with few requests ([kv.Batch]), and a
-// [kv.Queue] in the layout Queue. Use [New] to make one. Its state is in etcd, except for
-// a lease that it has ready, and which records share a lease (see [Store.RefreshAll]).
-// Any number of Stores may share the client and the safes, but calls for a record that
-// has shared a lease must go to the Store that it came from.
+// [kv.Vacate]) and refreshes many records with few requests ([kv.Batch]). Use [New] to
+// make one. Its state is in etcd, except for a lease that it has ready, and which records
+// share a lease (see [Store.RefreshAll]). Any number of Stores may share the client and
+// the safes, but calls for a record that has shared a lease must go to the Store that it
+// came from.
 type Store struct {
 	client   *clientv3.Client
 	opts     Options
+	lines    bool // it is a Queue's
 	observed bool // what it reads and writes are the cells of a register
 	board    *board.Board
 	watches  hub
@@ -61,7 +63,6 @@ type Store struct {
 var (
 	_ kv.Batch    = (*Store)(nil)
 	_ kv.Board    = (*Store)(nil)
-	_ kv.Queue    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
 	_ kv.Vacate   = (*Store)(nil)
 )
@@ -69,15 +70,19 @@ var (
 // New returns a store that uses the client, and never closes it. Options may be
 // nil.
 func New(client *clientv3.Client, opts *Options) *Store {
-	s := &Store{client: client}
-	s.board = board.New(rest, s.shown)
+	s := &Store{}
+	s.init(client, opts)
+	return s
+}
+
+func (s *Store) init(client *clientv3.Client, opts *Options) {
+	s.client, s.board = client, board.New(rest, s.shown)
 	if opts != nil {
 		s.opts = *opts
 	}
 	if s.opts.Backstop <= 0 {
 		s.opts.Backstop = time.Minute
 	}
-	return s
 }
 
 // Create implements [kv.Store]: a LeaseGrant, then one Txn that puts the record with that
@@ -184,36 +189,6 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 		rec, err = sf.look(ctx)
 	}
 	return outcome(ctx, "get", name, rec, err)
-}
-
-// Lines implements [kv.Queue]: lines are kept in the layout Queue.
-func (s *Store) Lines() bool { return s.opts.Layout == Queue }
-
-// Join implements [kv.Queue] in the layout Queue: a read that looks for the
-// signature, a LeaseGrant, then one Txn that puts the place with that lease if its
-// key does not exist. In the other layouts it returns [errors.ErrUnsupported].
-//
-// A lost reply leaves a lease behind, with the place or without it. Join finds
-// the place again; a place that comes later than that fades by itself.
-func (s *Store) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	sf, err := s.openLine(ctx, name)
-	if err == nil {
-		rec, err = sf.join(ctx, rec)
-	}
-	return outcome(ctx, "join", name, rec, err)
-}
-
-// Stay implements [kv.Queue] in the layout Queue: a LeaseKeepAlive, then one
-// linearizable read of the place and of the first in line, which decides as in
-// Refresh. In the other layouts it returns [errors.ErrUnsupported].
-func (s *Store) Stay(ctx context.Context, name string, rec kv.Record) (place kv.Record, leads bool, err error) {
-	var now standing
-	sf, err := s.openLine(ctx, name)
-	if err == nil {
-		now, err = sf.stay(ctx, rec)
-	}
-	place, err = outcome(ctx, "stay", name, now.Record, err)
-	return place, err == nil && now.first, err
 }
 
 // Lifetime implements [kv.Store]. Leases last whole seconds. Max holds for

@@ -60,13 +60,13 @@ func (s meddledStream) RecvMsg(resp any) error {
 }
 
 // streaming returns a store whose streams of watches are meddled with.
-func streaming(t testing.TB, sent *count, m *meddler, options etcdkv.Options) *etcdkv.Store {
+func streaming(t testing.TB, sent *count, m *meddler, options layout) anyStore {
 	t.Helper()
 	options.Prefix = prefix
-	return etcdkv.New(dialWith(t, sent, clientv3.Config{
+	return options.with(dialWith(t, sent, clientv3.Config{
 		Endpoints:   []string{testenv.Etcd(t)},
 		DialOptions: []grpc.DialOption{grpc.WithChainStreamInterceptor(m.intercept)},
-	}), &options)
+	}))
 }
 
 func TestToFollowManySafesTakesAHandfulOfGoroutines(t *testing.T) {
@@ -170,7 +170,7 @@ func TestAWatchThatTheServerEndsIsOpenedAloneAgain(t *testing.T) {
 	}
 	writer := open(t, nil, testenv.Etcd(t))
 	names, recs := holdMany(t, writer, 20)
-	f := following(t, streaming(t, nil, m, etcdkv.Options{}), names...)
+	f := following(t, streaming(t, nil, m, layout{}), names...)
 	f.seeAll(recs)
 	for i, name := range names[:3] {
 		armed.Store(true)
@@ -230,9 +230,9 @@ func TestAWatchByAWrappedClientIsOfTheKeysThatThatUses(t *testing.T) {
 	client.KV = namespace.NewKV(client.KV, space)
 	client.Watcher = namespace.NewWatcher(client.Watcher, space)
 	client.Lease = namespace.NewLease(client.Lease, space)
-	each(t, everyLayout(), func(t *testing.T, options etcdkv.Options) {
+	each(t, everyLayout(), func(t *testing.T, options layout) {
 		options.Prefix = prefix
-		store := etcdkv.New(client, &options)
+		store := options.with(client)
 		names, recs := holdMany(t, store, 3)
 		before := runtime.NumGoroutine()
 		f := following(t, store, names...)
@@ -241,7 +241,7 @@ func TestAWatchByAWrappedClientIsOfTheKeysThatThatUses(t *testing.T) {
 		f.seeAll(recs)
 		f.stop()
 		settles(t, before)
-		if options.Layout == etcdkv.OneKey {
+		if !options.lined() {
 			resp, err := dial(t, nil, testenv.Etcd(t)).Get(within(t, patience), space+prefix+names[0])
 			require.NoError(t, err)
 			require.Len(t, resp.Kvs, 1)
@@ -267,7 +267,7 @@ func TestAServerWithIDsOfItsOwnIsAskedForOneWatchAtATime(t *testing.T) {
 	}
 	writer := open(t, nil, testenv.Etcd(t))
 	names, recs := holdMany(t, writer, 50)
-	f := following(t, streaming(t, nil, m, etcdkv.Options{}), names...)
+	f := following(t, streaming(t, nil, m, layout{}), names...)
 	f.seeAll(recs)
 	publishAll(t, writer, recs, "published")
 	f.seeAll(recs)

@@ -25,7 +25,7 @@ func publish(t testing.TB, store kv.Store, name string, rec kv.Record, value str
 // The watch is there before the state is read, and is told of changes that the read shows
 // already.
 func TestAWatchDoesNotGoBackToBeforeWhatItHasSeen(t *testing.T) {
-	writer := openWith(t, nil, etcdkv.Options{}, testenv.Etcd(t))
+	writer := openWith(t, nil, layout{}, testenv.Etcd(t))
 	store, meddle := meddled(t, "/Range")
 	name, rec := held(t, writer)
 	*meddle = func() {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
@@ -15,7 +14,7 @@ import (
 // While the watch is cut off, one goes, another comes, and the revision goes
 // from which the watch would go on.
 func TestAWatchOfALineSurvivesACompaction(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		proxy := testenv.NewProxy(t, server.Addr())
 		client, store := dial(t, nil, server.Addr()), openWith(t, nil, options, server.Addr())
@@ -41,7 +40,7 @@ func TestAWatchOfALineSurvivesACompaction(t *testing.T) {
 }
 
 func TestAWatchOfALineSurvivesARestartOfTheServer(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		store := openWith(t, nil, options, server.Addr())
 		name, rec := held(t, store)
@@ -62,7 +61,7 @@ func TestAWatchOfALineSurvivesARestartOfTheServer(t *testing.T) {
 
 // What happens behind the first is no change of the safe, and costs no requests.
 func TestAWatchTellsNothingOfThoseWhoWait(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		var sent count
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
@@ -87,7 +86,7 @@ func TestAWatchTellsNothingOfThoseWhoWait(t *testing.T) {
 
 // One Txn replaces one key by another: the safe is vacant at no moment.
 func TestAWatchSeesNoVacancyWhereThereIsNone(t *testing.T) {
-	each(t, lines(), func(t *testing.T, options etcdkv.Options) {
+	each(t, lines(), func(t *testing.T, options layout) {
 		store := openWith(t, nil, options, testenv.Etcd(t))
 		name, rec := held(t, store)
 		w := watching(t, store, name)
@@ -105,7 +104,7 @@ func TestAWatchSeesNoVacancyWhereThereIsNone(t *testing.T) {
 
 // The leader's program is gone, and with it everybody who would say so.
 func TestAWatchOfALineSeesTheFirstFade(t *testing.T) {
-	each(t, queues(), func(t *testing.T, options etcdkv.Options) {
+	each(t, queues(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		mortal := signed("fades")
 		mortal.TTL = 2 * time.Second
@@ -140,7 +139,7 @@ func TestAWatchOfALineSeesTheFirstFade(t *testing.T) {
 // The watch is told of a value, and before it has read the companion, the
 // revision goes at which it would.
 func TestAWatchOfPlainValuesSurvivesACompaction(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		client, store := dial(t, nil, server.Addr()), openWith(t, nil, options, server.Addr())
 		name, rec := held(t, store)
@@ -185,7 +184,7 @@ func (w *watcher) seesValue(value string) {
 // A Get of a plain value takes two reads. Between them the first one's revision
 // goes.
 func TestAGetOfAPlainValueLooksAgainAfterACompaction(t *testing.T) {
-	each(t, plain(), func(t *testing.T, options etcdkv.Options) {
+	each(t, plain(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		client, store := dial(t, nil, server.Addr()), openWith(t, nil, options, server.Addr())
 		name, rec := held(t, store)

@@ -57,12 +57,13 @@ func (p part) open() (store kv.Store, name string, closeStore func(), err error)
 		if err != nil {
 			return nil, "", nil, err
 		}
-		layout := etcdkv.Queue
+		opts := &etcdkv.Options{Prefix: p.Prefix, Suffix: p.Suffix, Plain: p.Plain}
+		store = etcdkv.NewQueue(client, opts)
 		if p.Layout == layoutClaim {
-			layout = etcdkv.Claim
+			opts.Layout = etcdkv.Claim
+			store = etcdkv.New(client, opts)
 		}
-		opts := &etcdkv.Options{Prefix: p.Prefix, Suffix: p.Suffix, Layout: layout, Plain: p.Plain}
-		return etcdkv.New(client, opts), p.Key, func() { client.Close() }, nil
+		return store, p.Key, func() { client.Close() }, nil
 	}
 	return nil, "", nil, fmt.Errorf("unknown store %q", p.Store)
 }

@@ -30,11 +30,11 @@ var stores = map[string]struct {
 }{
 	"etcd": {
 		start: func(t *testing.T) *testenv.Server { return testenv.StartEtcd(t) },
-		open:  openEtcd(nil),
+		open:  openEtcd(func(client *clientv3.Client) kv.Store { return etcdkv.New(client, nil) }),
 	},
 	"etcd, in line": {
 		start: func(t *testing.T) *testenv.Server { return testenv.StartEtcd(t) },
-		open:  openEtcd(&etcdkv.Options{Layout: etcdkv.Queue}),
+		open:  openEtcd(func(client *clientv3.Client) kv.Store { return etcdkv.NewQueue(client, nil) }),
 	},
 	"Consul": {
 		start: func(t *testing.T) *testenv.Server { return testenv.StartConsul(t) },
@@ -54,12 +54,12 @@ var stores = map[string]struct {
 	},
 }
 
-func openEtcd(opts *etcdkv.Options) func(*testing.T, *testenv.Server) kv.Store {
+func openEtcd(with func(*clientv3.Client) kv.Store) func(*testing.T, *testenv.Server) kv.Store {
 	return func(t *testing.T, server *testenv.Server) kv.Store {
 		client, err := clientv3.New(clientv3.Config{Endpoints: []string{server.Addr()}, Logger: zap.NewNop()})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, client.Close()) })
-		return etcdkv.New(client, opts)
+		return with(client)
 	}
 }
 

@@ -38,7 +38,7 @@ func Consul(ctx context.Context, client *api.Client, view *View, name string) ([
 	}
 	locks := []Lock{}
 	if pair := n.pairs[n.key]; pair != nil {
-		v, err := view.ask(ctx, name, 0)
+		v, err := view.ask(ctx, name, OneKey)
 		n.wrong = errors.Join(n.wrong, err)
 		locks = append(locks, n.own(pair, v))
 	}
@@ -50,7 +50,7 @@ func Consul(ctx context.Context, client *api.Client, view *View, name string) ([
 		})
 	}
 	if pair := n.pairs[n.key+lockEnding]; pair != nil {
-		v, err := view.ask(ctx, name+lockEnding, 0)
+		v, err := view.ask(ctx, name+lockEnding, OneKey)
 		n.wrong = errors.Join(n.wrong, err)
 		locks = append(locks, n.below(pair, v))
 	}

@@ -11,16 +11,15 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/kv"
 )
 
 const (
-	theQueue = "layout=queue in the URL (library: etcdkv.Options{Layout: etcdkv.Queue})"
+	theQueue = "layout=queue in the URL (library: etcdkv.NewQueue)"
 	theKey   = "layout=key in the URL, the default (library: etcdkv.OneKey)"
 
 	// What stands below the name, a slash, and another.
-	slashNeeded = "its prefix ends with a slash: add suffix=/ to layout=queue in the URL (library: etcdkv.Options{Layout: etcdkv.Queue, Suffix: \"/\"})"
+	slashNeeded = "its prefix ends with a slash: add suffix=/ to layout=queue in the URL (library: etcdkv.NewQueue with etcdkv.Options{Suffix: \"/\"})"
 )
 
 // An etcdName is what one Txn of reads has shown of a name.
@@ -76,11 +75,11 @@ func Etcd(ctx context.Context, client *clientv3.Client, view *View, name string)
 // judge asks the store, in the layouts whose places there is something at.
 func (n etcdName) judge(ctx context.Context) (atKey, atHead verdict, err error) {
 	if n.single != nil {
-		atKey, err = n.view.ask(ctx, n.name, etcdkv.OneKey)
+		atKey, err = n.view.ask(ctx, n.name, OneKey)
 	}
 	if n.first != nil {
 		var wrong error
-		atHead, wrong = n.view.ask(ctx, n.name, etcdkv.Queue)
+		atHead, wrong = n.view.ask(ctx, n.name, Queue)
 		err = errors.Join(err, wrong)
 	}
 	return atKey, atHead, err
@@ -94,7 +93,7 @@ func firstOf(pairs []*mvccpb.KeyValue) *mvccpb.KeyValue {
 }
 
 // oneKey reports whether candidates of the URL use the key itself.
-func (n etcdName) oneKey() bool { return n.view.Layout == etcdkv.OneKey }
+func (n etcdName) oneKey() bool { return n.view.Layout == OneKey }
 
 func (n etcdName) locks() []Lock {
 	locks := []Lock{}
@@ -283,12 +282,12 @@ func (n etcdName) judgeLine(l *Lock) {
 	case !l.Here:
 		l.Why, l.Advice = hidden(n.place()), "use "+theQueue
 	case l.Ours:
-	case n.view.Layout == etcdkv.Claim && l.Waiting > 0:
+	case n.view.Layout == Claim && l.Waiting > 0:
 		l.Limited, l.Why, l.Advice = true, "candidates of layout=claim take an empty line only, and others wait in this one", "use "+theQueue
 	case l.Value != "" && !n.view.Plain:
 		l.Why, l.Advice = coexists, "for old programs that read the leader's value: plain=true in the URL (Options.Plain)"
 	default:
-		l.Why, l.Advice = coexists, "keep layout="+n.view.Layout.String()
+		l.Why, l.Advice = coexists, "keep layout="+string(n.view.Layout)
 	}
 }
 

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"time"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/kv"
 )
 
@@ -85,17 +84,27 @@ func quoted(value string) string {
 	return fmt.Sprintf("%q", value)
 }
 
+// A Layout says at which keys of an etcd the records are, as the parameter of a URL has it.
+type Layout string
+
+// The layouts.
+const (
+	OneKey Layout = "key"   // of etcdkv.OneKey
+	Queue  Layout = "queue" // of etcdkv.NewQueue
+	Claim  Layout = "claim" // of etcdkv.Claim
+)
+
 // A View is where the candidates of a URL keep the records of a server, and what they
 // take for a record.
 type View struct {
 	Prefix, Suffix string // around a name, in its key
 	Plain          bool
-	Observed       bool          // observers judge when a record is over, not the store
-	Layout         etcdkv.Layout // zero, but in an etcd
+	Observed       bool   // observers judge when a record is over, not the store
+	Layout         Layout // empty, but in an etcd
 
 	// Store returns the store as it would be with these settings in its URL. Where
 	// observers judge, plain means nothing.
-	Store func(plain, observed bool, layout etcdkv.Layout) kv.Store
+	Store func(plain, observed bool, layout Layout) kv.Store
 }
 
 // Key returns what the store makes of a name: the key, or in a line of keys the part
@@ -127,8 +136,8 @@ type verdict struct {
 // ask asks the store what a name's safe holds: as the URL has it and, if that is
 // foreign, with the other setting of plain, and of who judges expiry. The layout is
 // etcd's.
-func (v *View) ask(ctx context.Context, name string, layout etcdkv.Layout) (verdict, error) {
-	oneKey := layout == etcdkv.OneKey // observers judge no other
+func (v *View) ask(ctx context.Context, name string, layout Layout) (verdict, error) {
+	oneKey := layout == OneKey // observers judge no other
 	settings := []verdict{{plain: v.Plain, observed: v.Observed}, {plain: !v.Plain}}
 	if oneKey {
 		settings = append(settings, verdict{plain: v.Plain, observed: !v.Observed})

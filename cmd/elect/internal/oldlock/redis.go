@@ -102,7 +102,7 @@ func (n redisName) recognise(at redisKey) (Lock, error) {
 		l.Advice = "none of this library coexists with it: use another name"
 		return l, nil
 	}
-	v, err := n.view.ask(n.ctx, n.name, 0)
+	v, err := n.view.ask(n.ctx, n.name, OneKey)
 	if err != nil {
 		return l, errors.Join(err, n.foreign(at, &l))
 	}

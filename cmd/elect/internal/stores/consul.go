@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/consul/api"
 
 	consulkv "github.com/electkv/election/backends/consul"
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
 )
@@ -138,7 +137,7 @@ type consulStore struct {
 	minTTL time.Duration
 }
 
-func (c *consulStore) with(plain, observed bool, _ etcdkv.Layout) kv.Store {
+func (c *consulStore) with(plain, observed bool, _ oldlock.Layout) kv.Store {
 	if observed {
 		return consulkv.NewObserved(c.client, &consulkv.ObservedOptions{Prefix: c.view.Prefix})
 	}

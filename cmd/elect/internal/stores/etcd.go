@@ -76,7 +76,7 @@ func parseEtcd(l *location) (opener, error) {
 		return nil, err
 	}
 	view.Suffix, view.Layout = l.query.Get("suffix"), layout
-	if view.Observed && (view.Plain || layout != etcdkv.OneKey) {
+	if view.Observed && (view.Plain || layout != oldlock.OneKey) {
 		return nil, errors.New("expiry=observer excludes plain and the layouts queue and claim: those records end with their lease, which etcd judges")
 	}
 	return func(ctx context.Context, _ purpose) (*Store, error) {
@@ -96,11 +96,19 @@ type etcdStore struct {
 	client *clientv3.Client
 }
 
-func (e *etcdStore) with(plain, observed bool, layout etcdkv.Layout) kv.Store {
+func (e *etcdStore) with(plain, observed bool, layout oldlock.Layout) kv.Store {
 	if observed {
 		return etcdkv.NewObserved(e.client, &etcdkv.ObservedOptions{Prefix: e.view.Prefix, Suffix: e.view.Suffix})
 	}
-	return etcdkv.New(e.client, &etcdkv.Options{Prefix: e.view.Prefix, Suffix: e.view.Suffix, Plain: plain, Layout: layout})
+	opts := &etcdkv.Options{Prefix: e.view.Prefix, Suffix: e.view.Suffix, Plain: plain}
+	switch layout {
+	case oldlock.Queue:
+		return etcdkv.NewQueue(e.client, opts)
+	case oldlock.Claim:
+		opts.Layout = etcdkv.Claim
+	case oldlock.OneKey:
+	}
+	return etcdkv.New(e.client, opts)
 }
 
 // Close implements [Backend].
@@ -147,17 +155,14 @@ func (l *location) etcdTLS() (*tls.Config, error) {
 }
 
 // layout returns what the parameter says of how a safe is laid out.
-func (l *location) layout() (etcdkv.Layout, error) {
-	value := l.query.Get("layout")
-	for _, layout := range []etcdkv.Layout{etcdkv.OneKey, etcdkv.Queue, etcdkv.Claim} {
-		if value == layout.String() {
-			return layout, nil
-		}
+func (l *location) layout() (oldlock.Layout, error) {
+	switch layout := oldlock.Layout(l.query.Get("layout")); layout {
+	case "":
+		return oldlock.OneKey, nil
+	case oldlock.OneKey, oldlock.Queue, oldlock.Claim:
+		return layout, nil
 	}
-	if value != "" {
-		return 0, errors.New(`parameter "layout" is none of key, queue and claim`)
-	}
-	return etcdkv.OneKey, nil
+	return "", errors.New(`parameter "layout" is none of key, queue and claim`)
 }
 
 // etcdEndpoints takes the hosts from the environment, as etcdctl does.

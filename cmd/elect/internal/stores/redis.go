@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	rediskv "github.com/electkv/election/backends/redis"
 	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
@@ -118,7 +117,7 @@ type redisStore struct {
 	quarantine time.Duration
 }
 
-func (r *redisStore) with(plain, observed bool, _ etcdkv.Layout) kv.Store {
+func (r *redisStore) with(plain, observed bool, _ oldlock.Layout) kv.Store {
 	if observed {
 		return rediskv.NewObserved(r.client, &rediskv.ObservedOptions{Prefix: r.view.Prefix, Quarantine: r.quarantine})
 	}

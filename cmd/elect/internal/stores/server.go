@@ -3,7 +3,6 @@ package stores
 import (
 	"context"
 
-	etcdkv "github.com/electkv/election/backends/etcd"
 	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
 )
@@ -32,7 +31,9 @@ func (s *server) store() kv.Store {
 }
 
 // InLines implements [Backend].
-func (s *server) InLines() bool { return s.view.Layout != etcdkv.OneKey }
+func (s *server) InLines() bool {
+	return s.view.Layout == oldlock.Queue || s.view.Layout == oldlock.Claim
+}
 
 // Observed implements [Backend].
 func (s *server) Observed() bool { return s.view.Observed }
