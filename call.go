@@ -156,7 +156,7 @@ func (c *campaign) ask(ctx context.Context, r machine.Request) (rec kv.Record, l
 	case machine.Get:
 		rec, err = c.store.Get(ctx, name)
 	case machine.Join:
-		rec, err = c.store.(kv.Queue).Join(ctx, name, r.New) // the config says that there are lines
+		rec, err = c.store.(kv.Queue).Join(ctx, name, r.New) // the config says that it is one
 	case machine.Stay:
 		rec, leads, err = c.store.(kv.Queue).Stay(ctx, name, r.Old)
 	}

@@ -22,10 +22,6 @@ import "context"
 type Queue interface {
 	Store
 
-	// Lines reports whether the store keeps lines, which its settings may decide. It
-	// sends no requests, and always returns the same.
-	Lines() bool
-
 	// Join puts rec at the end of the line, and returns it as it stands there.
 	// Of rec it uses the Signature, Value, Note and TTL, as Create does. The token is
 	// the one that it is going to lead with. Stay and Watch show whether it is already
@@ -34,16 +30,13 @@ type Queue interface {
 	// If the signature is already in line (the answer to an earlier Join was
 	// lost), Join returns that place as it stands. It does not restart its TTL.
 	//
-	// It returns [ErrInvalid] as Create does, and an error that matches
-	// [errors.ErrUnsupported] if the store keeps no lines. Then nothing
-	// happened.
+	// It returns [ErrInvalid] as Create does. Then nothing happened.
 	Join(ctx context.Context, name string, rec Record) (Record, error)
 
 	// Stay restarts the TTL of a place, counted from the start of this call,
 	// and returns the place as it stands. Leads reports whether it is first in line.
 	// Then the safe holds it, and the call is as good as a Refresh.
 	//
-	// It returns [ErrStale] if rec's signature and token are not in line. A store
-	// that keeps no lines may carry it out as a Refresh, or return what Join does.
+	// It returns [ErrStale] if rec's signature and token are not in line.
 	Stay(ctx context.Context, name string, rec Record) (place Record, leads bool, err error)
 }

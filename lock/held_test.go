@@ -14,8 +14,8 @@ import (
 )
 
 func TestALockOfAProcessThatIsCutOffIsLostBeforeOthersHaveIt(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		m := newMutex(t, faults)
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		m := newMutex(t, faults.Store)
 		held := locked(t, m)
 		time.Sleep(10 * ttl)
 		faults.On().Hang()
@@ -44,8 +44,8 @@ func TestALockOfAProcessThatIsCutOffIsLostBeforeOthersHaveIt(t *testing.T) {
 }
 
 func TestUnlockOfALostLockFreesWhatIsLeftOfIt(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		held := locked(t, newMutex(t, faults))
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		held := locked(t, newMutex(t, faults.Store))
 		faults.On(kvfault.Refresh).DropReplies() // the record lives on, and nobody here knows
 		<-held.Context().Done()
 		faults.Heal()
@@ -58,8 +58,8 @@ func TestUnlockOfALostLockFreesWhatIsLeftOfIt(t *testing.T) {
 }
 
 func TestUnlockTellsOfALossThatNobodyHasNoticed(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		m := newMutex(t, faults)
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		m := newMutex(t, faults.Store)
 		held := locked(t, m)
 		faults.On(kvfault.Watch).DropRequests()
 		store.Remove(name)
@@ -72,7 +72,7 @@ func TestUnlockTellsOfALossThatNobodyHasNoticed(t *testing.T) {
 }
 
 func TestUnlockingAgainIsMisuseAndHarmsNobody(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		m := newMutex(t, store)
 		first := locked(t, m)
 		require.NoError(t, first.Unlock(t.Context()))
@@ -114,7 +114,7 @@ func TestUnlockFreesThoughItsContextHasEnded(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+			inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 				held := locked(t, newMutex(t, store))
 				require.NoError(t, held.Unlock(ended(t, held)))
 				vacant(t, store)
@@ -124,8 +124,8 @@ func TestUnlockFreesThoughItsContextHasEnded(t *testing.T) {
 }
 
 func TestUnlockTellsThatTheStoreIsDownAndCanBeCalledAgain(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		m := newMutex(t, faults)
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		m := newMutex(t, faults.Store)
 		held := locked(t, m)
 		faults.On(kvfault.Delete).Fail(errDown)
 		err := held.Unlock(t.Context())
@@ -155,8 +155,8 @@ func TestUnlockTellsThatTheStoreIsDownAndCanBeCalledAgain(t *testing.T) {
 }
 
 func TestAnUnlockedLockIsFreedOnlyByItsOwnRecord(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		held := locked(t, newMutex(t, faults))
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		held := locked(t, newMutex(t, faults.Store))
 		faults.On(kvfault.Delete).Fail(errDown)
 		require.ErrorIs(t, held.Unlock(t.Context()), lock.ErrUnavailable)
 		faults.Heal()
@@ -168,7 +168,7 @@ func TestAnUnlockedLockIsFreedOnlyByItsOwnRecord(t *testing.T) {
 }
 
 func TestDoKeepsTheLockUntilTheWorkHasStopped(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		shutdown := errors.New("shutdown")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		var token uint64
@@ -192,7 +192,7 @@ func TestDoKeepsTheLockUntilTheWorkHasStopped(t *testing.T) {
 }
 
 func TestDoTellsTheWorkThatTheLockIsLost(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		failed := errors.New("half done")
 		err := newMutex(t, store).Do(t.Context(), func(ctx context.Context, held *lock.Held) error {
 			require.NoError(t, ctx.Err())
@@ -214,7 +214,7 @@ func TestDoTellsTheWorkThatTheLockIsLost(t *testing.T) {
 }
 
 func TestDoUnlocksAfterAnErrorAndAPanic(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		m := newMutex(t, store)
 		failed := errors.New("disk full")
 		require.ErrorIs(t, m.Do(t.Context(), func(context.Context, *lock.Held) error { return failed }), failed)
@@ -232,10 +232,10 @@ func TestDoUnlocksAfterAnErrorAndAPanic(t *testing.T) {
 // The work wakes at the very instant at which trust runs out, perhaps before the
 // timer that ends the term has been served.
 func TestTheContextOfDoAsksTheClock(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, _ *memkv.Store, faults *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, _ *memkv.Store, faults *kvfault.Link) {
 		faults.On(kvfault.Refresh).Fail(errDown)
 		for range 100 {
-			_ = newMutex(t, faults).Do(t.Context(), func(ctx context.Context, held *lock.Held) error {
+			_ = newMutex(t, faults.Store).Do(t.Context(), func(ctx context.Context, held *lock.Held) error {
 				time.Sleep(held.Remaining())
 				require.Error(t, ctx.Err())
 				require.ErrorIs(t, context.Cause(ctx), lock.ErrLost)

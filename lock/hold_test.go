@@ -25,7 +25,7 @@ func named(t *testing.T, store kv.Store, id string, hold time.Duration) *lock.Mu
 }
 
 func TestAnUnlockedLockStaysClosedForItsHold(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		a, b := named(t, store, "a", hold), named(t, store, "b", hold)
 		held := locked(t, a)
 		began := time.Now()
@@ -50,7 +50,7 @@ func TestAnUnlockedLockStaysClosedForItsHold(t *testing.T) {
 }
 
 func TestErrorsOfALockNameItsHolder(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		held := locked(t, named(t, store, "host-7", 0))
 		b := named(t, store, "b", 0)
 		_, err := b.TryLock(t.Context())

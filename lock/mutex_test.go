@@ -51,7 +51,7 @@ func vacant(t *testing.T, store kv.Store) {
 
 // inFakeTime runs a test in a bubble, with a store and its faults. The bubble
 // ends only when all that was started has ended.
-func inFakeTime(t *testing.T, test func(t *testing.T, store *memkv.Store, faults *kvfault.Store)) {
+func inFakeTime(t *testing.T, test func(t *testing.T, store *memkv.Store, faults *kvfault.Link)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		store := memkv.New()
@@ -60,7 +60,7 @@ func inFakeTime(t *testing.T, test func(t *testing.T, store *memkv.Store, faults
 }
 
 func TestALockWaitsForTheOtherOneAndHasALargerToken(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		first := locked(t, newMutex(t, store))
 		const work = 10 * ttl
 		time.AfterFunc(work, func() { require.NoError(t, first.Unlock(t.Context())) })
@@ -77,7 +77,7 @@ func TestALockWaitsForTheOtherOneAndHasALargerToken(t *testing.T) {
 }
 
 func TestTheContextOfLockBoundsTheWaitingAlone(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		type key struct{}
 		for what, obtain := range map[string]func(*lock.Mutex, context.Context) (*lock.Held, error){
 			"Lock": (*lock.Mutex).Lock, "TryLock": (*lock.Mutex).TryLock,
@@ -127,7 +127,7 @@ func TestTryLockWaitsForNobody(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+			inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 				m := newMutex(t, store)
 				occupy(t, m, store)
 				began := time.Now()
@@ -142,8 +142,8 @@ func TestTryLockWaitsForNobody(t *testing.T) {
 }
 
 func TestTryLockTellsThatTheStoreIsDown(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		m := newMutex(t, faults)
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		m := newMutex(t, faults.Store)
 		for what, fault := range map[string]func(){
 			"refuses":      func() { faults.On().Fail(errDown) },
 			"breaks off":   func() { faults.On(kvfault.Create).FailReplies(errDown) },
@@ -180,11 +180,11 @@ func TestTryLockTellsThatTheStoreIsDown(t *testing.T) {
 }
 
 func TestLockGoesOnTryingWhileTheStoreIsDown(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
 		faults.On().Fail(errDown)
 		time.AfterFunc(5*ttl, faults.Heal)
 		began := time.Now()
-		held := locked(t, newMutex(t, faults))
+		held := locked(t, newMutex(t, faults.Store))
 		require.GreaterOrEqual(t, time.Since(began), 5*ttl)
 		require.NoError(t, held.Unlock(t.Context()))
 		vacant(t, store)
@@ -193,9 +193,9 @@ func TestLockGoesOnTryingWhileTheStoreIsDown(t *testing.T) {
 
 func TestLockTellsWhatItHasLearnedWhenItsContextEnds(t *testing.T) {
 	shutdown := errors.New("shutdown")
-	occupied := func(s *memkv.Store, _ *kvfault.Store) { s.Put(name, "host-7") }
+	occupied := func(s *memkv.Store, _ *kvfault.Link) { s.Put(name, "host-7") }
 	for what, c := range map[string]struct {
-		before, meanwhile func(*memkv.Store, *kvfault.Store)
+		before, meanwhile func(*memkv.Store, *kvfault.Link)
 		want, not         []error
 	}{
 		"held": {
@@ -203,33 +203,33 @@ func TestLockTellsWhatItHasLearnedWhenItsContextEnds(t *testing.T) {
 			want:   []error{lock.ErrHeld}, not: []error{lock.ErrUnavailable},
 		},
 		"down": {
-			before: func(_ *memkv.Store, f *kvfault.Store) { f.On().Fail(errDown) },
+			before: func(_ *memkv.Store, f *kvfault.Link) { f.On().Fail(errDown) },
 			want:   []error{lock.ErrUnavailable, errDown}, not: []error{lock.ErrHeld},
 		},
 		"silent": {
-			before: func(_ *memkv.Store, f *kvfault.Store) { f.On().DropRequests() },
+			before: func(_ *memkv.Store, f *kvfault.Link) { f.On().DropRequests() },
 			want:   []error{lock.ErrUnavailable}, not: []error{lock.ErrHeld},
 		},
 		"held, then down": {
 			before:    occupied,
-			meanwhile: func(_ *memkv.Store, f *kvfault.Store) { f.On().Fail(errDown) },
+			meanwhile: func(_ *memkv.Store, f *kvfault.Link) { f.On().Fail(errDown) },
 			want:      []error{lock.ErrHeld, errDown}, not: []error{lock.ErrUnavailable},
 		},
 		"down, then held": {
-			before: func(s *memkv.Store, f *kvfault.Store) {
+			before: func(s *memkv.Store, f *kvfault.Link) {
 				occupied(s, f)
 				f.On().Fail(errDown)
 			},
-			meanwhile: func(_ *memkv.Store, f *kvfault.Store) { f.Heal() },
+			meanwhile: func(_ *memkv.Store, f *kvfault.Link) { f.Heal() },
 			want:      []error{lock.ErrHeld}, not: []error{lock.ErrUnavailable, errDown},
 		},
 		"closed by the store": {
-			before: func(_ *memkv.Store, f *kvfault.Store) { f.On(kvfault.Create).Fail(kv.ErrHeld) },
+			before: func(_ *memkv.Store, f *kvfault.Link) { f.On(kvfault.Create).Fail(kv.ErrHeld) },
 			want:   []error{lock.ErrHeld}, not: []error{lock.ErrUnavailable},
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
+			inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
 				c.before(store, faults)
 				if c.meanwhile != nil {
 					time.AfterFunc(ttl, func() { c.meanwhile(store, faults) })
@@ -237,7 +237,7 @@ func TestLockTellsWhatItHasLearnedWhenItsContextEnds(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				time.AfterFunc(5*ttl, func() { cancel(shutdown) })
 				began := time.Now()
-				held, err := newMutex(t, faults).Lock(ctx)
+				held, err := newMutex(t, faults.Store).Lock(ctx)
 				require.Nil(t, held)
 				require.ErrorIs(t, err, context.Canceled)
 				require.ErrorIs(t, err, shutdown, "the cause as well")
@@ -255,8 +255,8 @@ func TestLockTellsWhatItHasLearnedWhenItsContextEnds(t *testing.T) {
 }
 
 func TestGoroutinesThatUseOneMutexTakeTurns(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		m := newMutex(t, faults)
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		m := newMutex(t, faults.Store)
 		var inside, runs int // for the race detector to watch
 		var last uint64
 		var all sync.WaitGroup
@@ -281,7 +281,7 @@ func TestGoroutinesThatUseOneMutexTakeTurns(t *testing.T) {
 }
 
 func TestAGoroutineWaitsForOneThatHasLostTheLockAndNotStopped(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		m := newMutex(t, store)
 		first := locked(t, m)
 		var stopped atomic.Bool
@@ -304,8 +304,8 @@ func TestAGoroutineWaitsForOneThatHasLostTheLockAndNotStopped(t *testing.T) {
 }
 
 func TestAGoroutineThatLocksWhatItHoldsIsToldWhyItWaited(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Store) {
-		m := newMutex(t, faults)
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, faults *kvfault.Link) {
+		m := newMutex(t, faults.Store)
 		held := locked(t, m)
 		asked := faults.Calls(kvfault.Create)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*ttl)
@@ -322,8 +322,8 @@ func TestAGoroutineThatLocksWhatItHoldsIsToldWhyItWaited(t *testing.T) {
 }
 
 func TestWhatTheStoreCanNeverDoIsToldAtOnce(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, _ *memkv.Store, faults *kvfault.Store) {
-		m := newMutex(t, faults)
+	inFakeTime(t, func(t *testing.T, _ *memkv.Store, faults *kvfault.Link) {
+		m := newMutex(t, faults.Store)
 		faults.On(kvfault.Create).Fail(kv.ErrInvalid)
 		for range 2 {
 			_, err := m.Lock(t.Context())
@@ -358,7 +358,7 @@ func TestNewTellsWhichArgumentIsWrong(t *testing.T) {
 }
 
 func TestTheHolderIsShownLikeALeader(t *testing.T) {
-	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Store) {
+	inFakeTime(t, func(t *testing.T, store *memkv.Store, _ *kvfault.Link) {
 		m, err := lock.New(store, name, &lock.Options{ID: "web-1", Value: "10.0.0.1:80"})
 		require.NoError(t, err)
 		began := time.UnixMilli(time.Now().UnixMilli())

@@ -26,7 +26,7 @@ func TestALeaderWhoseRecordObserversHaveReplacedIsRefused(t *testing.T) {
 	client, store := dial(t, nil, addr), observed(t, nil, addr)
 	faults := kvfault.Wrap(observed(t, nil, addr))
 	name := rand.Text()
-	old := elected(t, faults, name, &election.Options{TTL: brief})
+	old := elected(t, faults.Store, name, &election.Options{TTL: brief})
 	late := old.Record()
 	require.True(t, writes(t, client, store, name, late))
 	faults.On().DropRequests()

@@ -25,9 +25,6 @@ func NewQueue(client *clientv3.Client, opts *Options) *Queue {
 	return q
 }
 
-// Lines implements [kv.Queue].
-func (q *Queue) Lines() bool { return true }
-
 // Join implements [kv.Queue]: a read that looks for the signature, a LeaseGrant, then
 // one Txn that puts the place with that lease if its key does not exist.
 //

@@ -19,9 +19,6 @@ func NewQueue() *Queue {
 	return q
 }
 
-// Lines implements [kv.Queue].
-func (q *Queue) Lines() bool { return true }
-
 // Join implements [kv.Queue].
 func (q *Queue) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if err := check(name, rec); err != nil {

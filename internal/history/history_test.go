@@ -12,6 +12,7 @@ import (
 
 	memkv "github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -112,7 +113,7 @@ func TestObserveNotesEachRequestBeforeItIsSentAndEachAnswer(t *testing.T) {
 	mem := memkv.New()
 	faulty := kvfault.Wrap(mem)
 	noted := []string{}
-	store := history.Observe(faulty, func(e history.Event) {
+	store := history.Observe(faulty.Store, func(e history.Event) {
 		for op := kvfault.Create; op <= kvfault.Get; op++ {
 			if e.Kind == history.Sent && e.Op == op.String() {
 				require.Equal(t, sentBefore(noted, e.Op), faulty.Calls(op), "it is noted before it is sent")
@@ -177,14 +178,14 @@ func TestObserveOnlyNotesWhatIsAboutOneElection(t *testing.T) {
 	}, noted)
 }
 
-// inTurn refreshes many records one by one.
-// A capable store hands over in one step and refreshes many.
-type capable struct{ *memkv.Store }
+// A capable store has all parts.
+type capable struct{ *memkv.Queue }
 
 func (s capable) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
 	inTurn{s}.RefreshAll(ctx, records, tell)
 }
 
+// inTurn refreshes many records one by one.
 type inTurn struct{ kv.Store }
 
 func (s inTurn) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
@@ -243,18 +244,11 @@ func TestObserveNotesWhoIsHandedASafeInOneStep(t *testing.T) {
 
 }
 
-func TestAViewCanDoInOneStepWhatItsStoreCan(t *testing.T) {
-	mem := memkv.New()
-	for _, store := range []kv.Store{mem, inTurn{mem}, struct{ kv.Store }{mem}, capable{mem}} {
+func TestAViewCanDoWhatItsStoreCan(t *testing.T) {
+	mem, line := memkv.New(), memkv.NewQueue()
+	for _, store := range []kv.Store{mem, line, inTurn{mem}, capable{line}, struct{ kv.Store }{line}, struct{ kv.Queue }{line}} {
 		view := history.Observe(store, func(history.Event) {})
-		_, want := store.(kv.HandOver)
-		_, got := view.(kv.HandOver)
-		require.Equal(t, want, got, "%T", store)
-		_, got = view.(kv.Vacate)
-		require.Equal(t, want, got, "%T", store)
-		_, want = store.(kv.Batch)
-		_, got = view.(kv.Batch)
-		require.Equal(t, want, got, "%T", store)
+		require.Equal(t, views.Of(store).Has(), views.Of(view).Has(), "%T", store)
 	}
 }
 
@@ -263,27 +257,17 @@ func TestObserveNotesWhoWaitsInLine(t *testing.T) {
 	note := func(e history.Event) {
 		noted = append(noted, fmt.Sprint(e.Kind, " ", e.Op, " ", e.Signature, " ", e.Token, " ", e.TTL, " ", e.Result))
 	}
-	line := history.Observe(memkv.NewQueue(), note)
+	line := history.Observe(memkv.NewQueue(), note).(kv.Queue)
 	ctx := t.Context()
 	place, err := line.Join(ctx, "s", kv.Record{Signature: "me", TTL: time.Minute})
 	require.NoError(t, err)
 	_, leads, err := line.Stay(ctx, "s", place)
 	require.NoError(t, err)
 	require.True(t, leads)
-	_, err = history.Observe(memkv.New(), note).Join(ctx, "s", place)
-	require.ErrorIs(t, err, errors.ErrUnsupported)
 	require.Equal(t, []string{
 		"sent join me 0 0s ", "answered join me 1 1m0s ok",
 		"sent stay me 1 0s ", "answered stay me 1 1m0s ok",
-		"sent join me 1 0s ", "answered join  0 0s unsupported",
 	}, noted)
-
-	plain := history.Observe(struct{ kv.Store }{memkv.NewQueue()}, note)
-	_, err = plain.Join(ctx, "s", place)
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	_, _, err = plain.Stay(ctx, "s", place)
-	require.ErrorIs(t, err, errors.ErrUnsupported)
-	require.Len(t, noted, 6, "no request was sent")
 }
 
 func sentBefore(noted []string, op string) int {

@@ -3,12 +3,12 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"strings"
 	"sync/atomic"
 	"time"
 
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 )
 
@@ -18,33 +18,17 @@ import (
 // is out of this process's hands, and may be called by several goroutines at
 // once.
 //
-// The view has lines if store has, hands over and vacates in one step ([kv.HandOver],
-// [kv.Vacate]) if store does, and refreshes many records at once ([kv.Batch]) if store does.
-func Observe(store kv.Store, note func(Event)) kv.Queue { return ObserveOnly(store, "", note) }
+// The view is a [kv.Queue], a [kv.HandOver], a [kv.Vacate] and a [kv.Batch] if store is. It is
+// no [kv.Board].
+func Observe(store kv.Store, note func(Event)) kv.Store { return ObserveOnly(store, "", note) }
 
 // ObserveOnly is Observe that notes what is about the safes of one election. Others may use
 // the view too, so that their records are refreshed together.
-func ObserveOnly(store kv.Store, election string, note func(Event)) kv.Queue {
-	o := &observed{store: store, election: election, note: note}
-	all, together := store.(kv.Batch)
-	_, inOneStep := store.(kv.HandOver)
-	switch {
-	case inOneStep && together:
-		return struct {
-			whole
-			batch
-		}{whole{o}, batch{o, all}}
-	case inOneStep:
-		return whole{o}
-	case together:
-		return struct {
-			*observed
-			batch
-		}{o, batch{o, all}}
-	}
-	return o
+func ObserveOnly(store kv.Store, election string, note func(Event)) kv.Store {
+	return views.Over(store, &observed{store: store, election: election, note: note})
 }
 
+// An observed store has parts that the store may not have, and is then not asked for them.
 type observed struct {
 	store    kv.Store
 	election string // nothing is noted of others, unless this is empty
@@ -167,36 +151,6 @@ func (o *observed) Delete(ctx context.Context, name string, rec kv.Record) error
 	err := o.store.Delete(ctx, name, rec)
 	c.answer(kv.Record{}, err)
 	return err
-}
-
-// Lines implements [kv.Queue].
-func (o *observed) Lines() bool {
-	lines, ok := o.store.(kv.Queue)
-	return ok && lines.Lines()
-}
-
-// Join implements [kv.Queue].
-func (o *observed) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	lines, ok := o.store.(kv.Queue)
-	if !ok {
-		return kv.Record{}, fmt.Errorf("history: join %q: %w", name, errors.ErrUnsupported)
-	}
-	ctx, c := o.send(ctx, name, OpJoin, rec, "")
-	got, err := lines.Join(ctx, name, rec)
-	c.answer(got, err)
-	return got, err
-}
-
-// Stay implements [kv.Queue].
-func (o *observed) Stay(ctx context.Context, name string, rec kv.Record) (place kv.Record, leads bool, err error) {
-	lines, ok := o.store.(kv.Queue)
-	if !ok {
-		return kv.Record{}, false, fmt.Errorf("history: stay %q: %w", name, errors.ErrUnsupported)
-	}
-	ctx, c := o.send(ctx, name, OpStay, rec, "")
-	place, leads, err = lines.Stay(ctx, name, rec)
-	c.answer(place, err)
-	return place, leads, err
 }
 
 // Get implements [kv.Store].

@@ -11,6 +11,7 @@ import (
 
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/internal/linear"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -35,7 +36,7 @@ type slow struct {
 
 // delay gives each client its own moments, so that a run in fake time repeats.
 func delay(store kv.Store, seed uint64, client int) kv.Store {
-	return &slow{Store: store, random: rand.New(rand.NewPCG(seed, uint64(client)+1000))}
+	return views.Over(store, &slow{Store: store, random: rand.New(rand.NewPCG(seed, uint64(client)+1000))})
 }
 
 func (s *slow) wait() { time.Sleep(time.Duration(s.random.IntN(int(time.Millisecond)))) }
@@ -67,13 +68,19 @@ func (s *slow) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Reco
 func (s *slow) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
 	s.wait()
 	defer s.wait()
-	s.Store.(*kvfault.Store).Batch().RefreshAll(ctx, records, tell)
+	s.Store.(kv.Batch).RefreshAll(ctx, records, tell)
 }
 
 func (s *slow) Delete(ctx context.Context, name string, rec kv.Record) error {
 	s.wait()
 	defer s.wait()
 	return s.Store.Delete(ctx, name, rec)
+}
+
+func (s *slow) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	s.wait()
+	defer s.wait()
+	return s.Store.(kv.Vacate).Vacate(ctx, name, rec, place)
 }
 
 func (s *slow) Get(ctx context.Context, name string) (kv.Record, error) {
@@ -91,11 +98,11 @@ func record(t *testing.T, crowd linear.Crowd, open func() kv.Store) []linear.Ope
 	synctest.Test(t, func(t *testing.T) {
 		recorder, store := linear.NewRecorder(), open()
 		var stores []kv.Store
-		var nets []*kvfault.Store
+		var nets []*kvfault.Link
 		for i := range clients {
 			net := kvfault.Wrap(store)
 			nets = append(nets, net)
-			stores = append(stores, recorder.Client(i, delay(net, crowd.Seed, i)))
+			stores = append(stores, recorder.Client(i, delay(net.Store, crowd.Seed, i)))
 		}
 		trouble := rand.New(rand.NewPCG(crowd.Seed, 77))
 		done := make(chan struct{})

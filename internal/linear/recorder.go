@@ -2,12 +2,11 @@ package linear
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 )
 
@@ -28,7 +27,7 @@ func NewRecorder() *Recorder { return &Recorder{start: time.Now()} }
 // things at once is as good as several clients. Records that are refreshed together are so many
 // refreshes.
 func (r *Recorder) Client(client int, store kv.Store) kv.Store {
-	return &recorded{Store: store, recorder: r, client: client}
+	return views.Over(store, &recorded{Store: store, recorder: r, client: client})
 }
 
 // Dies notes that a client is about to be killed, with all that keeps its
@@ -89,7 +88,8 @@ func copied(rec kv.Record) *Record {
 	return &r
 }
 
-// recorded is a store in the hands of one client.
+// recorded is a store in the hands of one client. It has parts that the store may not have,
+// and is then not asked for them.
 type recorded struct {
 	kv.Store
 	recorder *Recorder
@@ -114,30 +114,22 @@ func (c *recorded) Swap(ctx context.Context, name string, old, next kv.Record) (
 	})
 }
 
-// Vacate implements [kv.Vacate] if the store does. It is a delete that may be refused for what
+// Vacate implements [kv.Vacate]. It is a delete that may be refused for what
 // another safe holds.
 func (c *recorded) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
-	whole, ok := c.Store.(kv.Vacate)
-	if !ok {
-		return kv.Record{}, fmt.Errorf("linear: vacate %q: %w", name, errors.ErrUnsupported)
-	}
 	op := Operation{Client: c.client, Kind: Delete, Name: name, Given: copied(rec), Place: place}
-	return c.recorder.note(op, func() (kv.Record, error) { return whole.Vacate(ctx, name, rec, place) })
+	return c.recorder.note(op, func() (kv.Record, error) { return c.Store.(kv.Vacate).Vacate(ctx, name, rec, place) })
 }
 
-// HandOver implements [kv.HandOver] if the store does.
+// HandOver implements [kv.HandOver].
 func (c *recorded) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
-	whole, ok := c.Store.(kv.HandOver)
-	if !ok {
-		return kv.Record{}, fmt.Errorf("linear: hand over %q: %w", name, errors.ErrUnsupported)
-	}
 	next := heir
 	next.Note = note
 	op := Operation{
 		Client: c.client, Kind: HandOver, Name: name, Given: copied(old), Next: copied(next), Place: place, Heir: copied(heir),
 	}
 	return c.recorder.note(op, func() (kv.Record, error) {
-		return whole.HandOver(ctx, name, old, place, heir, note)
+		return c.Store.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)
 	})
 }
 
@@ -148,25 +140,16 @@ func (c *recorded) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 	})
 }
 
-// RefreshAll implements [kv.Batch]. A store that is none is asked for each of the records.
+// RefreshAll implements [kv.Batch].
 func (c *recorded) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
-	together, ok := c.Store.(kv.Batch)
 	ops := make([]int, len(records))
 	for i, r := range records {
 		ops[i] = c.recorder.begin(Operation{Client: c.client, Kind: Refresh, Name: r.Name, Given: copied(r.Record), Share: r.Share})
 	}
-	told := func(i int, got kv.Record, err error) {
+	c.Store.(kv.Batch).RefreshAll(ctx, records, func(i int, got kv.Record, err error) {
 		c.recorder.end(ops[i], got, err)
 		tell(i, got, err)
-	}
-	if ok {
-		together.RefreshAll(ctx, records, told)
-		return
-	}
-	for i, r := range records {
-		got, err := c.Store.Refresh(ctx, r.Name, r.Record)
-		told(i, got, err)
-	}
+	})
 }
 
 // Delete implements [kv.Store].

@@ -111,9 +111,9 @@ func holdStory(t *testing.T, seed uint64, mistake func(kv.Store) kv.Store) (begi
 			all.Go(func() {
 				for ctx.Err() == nil {
 					link := kvfault.Wrap(store)
-					view := kv.Store(link)
+					view := link.Store
 					if mistake != nil {
-						view = mistake(link)
+						view = mistake(link.Store)
 					}
 					c, err := election.New(view, "e", &election.Options{ID: fmt.Sprint(i), TTL: ttl, Hold: hold})
 					require.NoError(t, err)
@@ -158,7 +158,7 @@ func holdStory(t *testing.T, seed uint64, mistake func(kv.Store) kv.Store) (begi
 }
 
 // trouble strikes a link now and then until ctx ends.
-func trouble(ctx context.Context, link *kvfault.Store, draw *rand.Rand) {
+func trouble(ctx context.Context, link *kvfault.Link, draw *rand.Rand) {
 	ops := []kvfault.Op{kvfault.Create, kvfault.Create, kvfault.Refresh, kvfault.Delete, kvfault.Get, kvfault.Watch}
 	for ctx.Err() == nil {
 		time.Sleep(time.Duration(draw.Int64N(int64(ttl))))

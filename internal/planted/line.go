@@ -9,6 +9,7 @@ import (
 
 	"github.com/electkv/election/internal/sim"
 	"github.com/electkv/election/internal/simulation"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 )
 
@@ -18,7 +19,7 @@ import (
 
 // inLine is a view of the line that a candidate asks.
 func inLine(bug func(n *sim.Node, line kv.Queue) kv.Queue) simulation.Engine {
-	return simulation.Seeing(func(n *sim.Node) kv.Store { return bug(n, n.Store.(kv.Queue)) })
+	return simulation.Seeing(func(n *sim.Node) kv.Store { return views.Over(n.Store, bug(n, n.Store.(kv.Queue))) })
 }
 
 // lined has candidates wait in line, each of which gives its term up after a
@@ -132,23 +133,23 @@ func (v ghost) Stay(ctx context.Context, name string, rec kv.Record) (kv.Record,
 
 // hasty sees a vacancy between two owners of the safe, and takes it: its record is
 // at the end of the line, but it leads.
-func hasty(_ *sim.Node, line kv.Queue) kv.Queue { return vacancies{line} }
+func hasty(n *sim.Node) kv.Store { return vacancies{outside(n), n.Store.(kv.Queue)} }
 
-type vacancies struct{ kv.Queue }
+type vacancies struct {
+	kv.Store
+	line kv.Queue
+}
 
 // Create implements [kv.Store].
 func (v vacancies) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	return v.Join(ctx, name, rec)
+	return v.line.Join(ctx, name, rec)
 }
-
-// Lines implements [kv.Queue].
-func (vacancies) Lines() bool { return false }
 
 // Watch implements [kv.Store].
 func (v vacancies) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		last := uint64(0)
-		for rec, err := range v.Queue.Watch(ctx, name) {
+		for rec, err := range v.Store.Watch(ctx, name) {
 			if gone := last != 0 && rec.Token != last; gone && err == nil {
 				rec, err = kv.Record{}, kv.ErrVacant
 			}
@@ -196,6 +197,11 @@ func (v twoCounts) Refresh(ctx context.Context, name string, rec kv.Record) (kv.
 // Delete implements [kv.Store].
 func (v twoCounts) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return v.Queue.Delete(ctx, name, trueToken(rec))
+}
+
+// Vacate implements [kv.Vacate].
+func (v twoCounts) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	return v.Queue.(kv.Vacate).Vacate(ctx, name, trueToken(rec), place)
 }
 
 // staying never leaves the line: what keeps its place goes on until the place is

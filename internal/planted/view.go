@@ -10,11 +10,25 @@ import (
 
 	"github.com/electkv/election/internal/sim"
 	"github.com/electkv/election/internal/simulation"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 )
 
 // Bugs of adapters and of engines that a view of the store can have: the engine
 // above it is the real one.
+
+// seeing is the real engine on a view of the store. Where the store has a line, it waits in
+// it: past the view, unless that has a way of its own.
+func seeing(view func(*sim.Node) kv.Store) simulation.Engine {
+	return simulation.Seeing(func(n *sim.Node) kv.Store {
+		v := view(n)
+		parts := views.Of(v)
+		if parts.Queue == nil {
+			parts.Queue = views.Of(n.Store).Queue
+		}
+		return parts.With(v)
+	})
+}
 
 // above plants a bug where the candidate asks the store: what it asks then is
 // noted as the store saw it.
@@ -153,8 +167,8 @@ func (v *blind) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, err
 
 // leftWatch starts a second watch that outlives the first: until the world ends,
 // as its bubble would not forgive a longer life.
-func leftWatch(n *simulation.Node) sim.Engine {
-	return n.Run(leaky{n.Store, func() time.Duration { return n.Ends() - n.Now() }}, n.Schedule().Margin)
+func leftWatch(n *sim.Node) kv.Store {
+	return leaky{n.Store, func() time.Duration { return n.Ends() - n.Now() }}
 }
 
 type leaky struct {

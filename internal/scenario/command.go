@@ -136,9 +136,9 @@ func (w *world) request(a args) error {
 	view.On().DelayRequests(5 * time.Millisecond)
 	view.On().DelayReplies(5 * time.Millisecond)
 	if a.to == "" {
-		w.ask("the asker", "was heard", func(ctx context.Context) error { return election.RequestResign(ctx, view, scene) })
+		w.ask("the asker", "was heard", func(ctx context.Context) error { return election.RequestResign(ctx, view.Store, scene) })
 	} else {
-		w.ask("the asker", "was heard", func(ctx context.Context) error { return election.RequestTransfer(ctx, view, scene, a.to) })
+		w.ask("the asker", "was heard", func(ctx context.Context) error { return election.RequestTransfer(ctx, view.Store, scene, a.to) })
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type process struct {
 	opts   election.Options
 	drains time.Duration // how long its work takes to stop
 	place  int           // in the cast
-	view   *kvfault.Store
+	view   *kvfault.Link
 	cancel context.CancelFunc
 	done   chan struct{} // closed when Run has returned
 
@@ -57,7 +57,7 @@ func (w *world) start(id string, place int, opts election.Options, drains time.D
 	}
 	opts.ID, opts.TTL, opts.Stability, opts.Succession = id, w.script.ttl, w.script.stability, w.script.succession()
 	opts.Health, opts.OnRole = p.health, p.plays
-	c, err := election.New(p.view, scene, &opts)
+	c, err := election.New(p.view.Store, scene, &opts)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A link is a candidate's way to the store, as a [kv.Store].
+// A link is a candidate's way to the store, as a [kv.Store] with all parts that the schedule
+// may give it.
 type link struct {
 	w    *World
 	node *Node
@@ -21,6 +22,7 @@ type link struct {
 var (
 	_ kv.Queue    = (*link)(nil)
 	_ kv.HandOver = (*link)(nil)
+	_ kv.Vacate   = (*link)(nil)
 )
 
 var (
@@ -232,14 +234,8 @@ func (l *link) Vacate(ctx context.Context, name string, rec kv.Record, place str
 	return a.rec, a.err
 }
 
-// Lines implements [kv.Queue].
-func (l *link) Lines() bool { return l.w.Store.Lines }
-
-// Join implements [kv.Queue] if the store has lines.
+// Join implements [kv.Queue].
 func (l *link) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	if !l.Lines() {
-		return kv.Record{}, errors.ErrUnsupported
-	}
 	a := l.write(ctx, name, history.OpJoin, func(f *safe, by caller) answer { return f.join(by, rec) })
 	return a.rec, a.err
 }

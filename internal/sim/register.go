@@ -6,6 +6,7 @@ import (
 
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/observer"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 )
 
@@ -41,13 +42,16 @@ func (n *Node) ReadToJudge() (mono, boot time.Duration) {
 // remember gives the candidate its way to the store, as a process has it that has
 // just begun.
 func (n *Node) remember() {
-	switch plan := n.w.Store; {
-	case plan.Expiry == ByObserver:
+	plan, parts := n.w.Store, views.Parts{}
+	if plan.Lines {
+		parts.Queue = n.link
+	}
+	if plan.Whole {
+		parts.HandOver, parts.Vacate = n.link, n.link
+	}
+	n.Link = parts.With(n.link)
+	if plan.Expiry == ByObserver {
 		n.Link = n.Judging(n.Cells(), n.ReadToJudge)
-	case plan.Whole:
-		n.Link = n.link
-	default:
-		n.Link = struct{ kv.Queue }{n.link} // no kv.HandOver
 	}
 	n.Store = n.Observe(n.Link)
 }

@@ -16,7 +16,7 @@ func TestAStoreWithoutFaultsKeepsTheContract(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store := memkv.NewQueue()
 				c.Run(t, kvtest.Backend{
-					Open:   func(testing.TB) kv.Store { return kvfault.Wrap(store) },
+					Open:   func(testing.TB) kv.Store { return kvfault.Wrap(store).Store },
 					Put:    func(_ testing.TB, name, value string) { store.Put(name, value) },
 					Remove: func(_ testing.TB, name string) { store.Remove(name) },
 					Line:   func(_ testing.TB, name, value string) { store.PutLast(name, value) },

@@ -4,6 +4,8 @@
 // A test says what shall go wrong in a sentence, and takes it back later:
 //
 //	faults := kvfault.Wrap(store)
+//	candidate, err := election.New(faults.Store, "billing", nil)
+//	…
 //	faults.On(kvfault.Create).Next(1).DropReplies() // carried out, but nobody learns of it
 //	faults.On().DropRequests()                      // cut off altogether
 //	faults.On(kvfault.Refresh).Hang()               // deaf to its context too

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Faults is a choice of operations that are to fail. See [Store.On].
+// Faults is a choice of operations that are to fail. See [Link.On].
 type Faults struct {
-	s   *Store
-	ops []Op
-	n   int
+	link *Link
+	ops  []Op
+	n    int
 }
 
 // kind says what befalls a call.
@@ -44,11 +44,11 @@ type wire struct {
 // On returns a handle to set the faults of the given operations, or of all if
 // none are given. A fault replaces the one that was set for the operation
 // before; delays stay beside other faults.
-func (s *Store) On(ops ...Op) Faults {
+func (l *Link) On(ops ...Op) Faults {
 	if len(ops) == 0 {
 		ops = []Op{Create, Swap, Refresh, Delete, Get, Watch, Join, Stay, HandOver}
 	}
-	return Faults{s: s, ops: slices.Clone(ops)}
+	return Faults{link: l, ops: slices.Clone(ops)}
 }
 
 // Next limits the fault to the next n calls of each operation. What struck a
@@ -82,7 +82,7 @@ func (f Faults) FailReplies(err error) { f.set(rule{kind: failReply, err: err}) 
 // then goes on, or ends if its context has ended.
 func (f Faults) Hang() { f.set(rule{kind: hang}) }
 
-// Withhold keeps requests on their way until [Store.Deliver], which is after
+// Withhold keeps requests on their way until [Link.Deliver], which is after
 // their callers have given up: they wait until their contexts end. On a watch it
 // is DropRequests.
 func (f Faults) Withhold() { f.set(rule{kind: withhold}) }
@@ -107,7 +107,7 @@ func (f Faults) Heal() {
 
 // Heal takes all faults of all operations back. What was lost stays lost, and
 // what is withheld is withheld.
-func (s *Store) Heal() { s.On().Heal() }
+func (l *Link) Heal() { l.On().Heal() }
 
 func (f Faults) set(next rule) {
 	f.change(func(r *rule) {
@@ -118,10 +118,10 @@ func (f Faults) set(next rule) {
 
 // change changes the rule of each operation, and tells those whom it holds.
 func (f Faults) change(edit func(*rule)) {
-	f.s.mu.Lock()
-	defer f.s.mu.Unlock()
+	f.link.mu.Lock()
+	defer f.link.mu.Unlock()
 	for _, op := range f.ops {
-		w := &f.s.wires[op]
+		w := &f.link.wires[op]
 		edit(&w.rule)
 		close(w.changed)
 		w.changed = make(chan struct{})
@@ -130,10 +130,10 @@ func (f Faults) change(edit func(*rule)) {
 
 // strike returns the rule for a call that begins, and a channel that is closed
 // when the operation's rule is changed.
-func (s *Store) strike(op Op) (rule, <-chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := &s.wires[op]
+func (l *Link) strike(op Op) (rule, <-chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := &l.wires[op]
 	struck := w.rule
 	if w.rule.left > 0 {
 		w.rule.left--

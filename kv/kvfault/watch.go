@@ -10,16 +10,16 @@ import (
 
 // Watch implements [kv.Store]. The faults of [Watch] strike it at its start and
 // while it runs.
-func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+func (v view) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
-		s.count(Watch)
-		w := &watch{s: s, ctx: ctx, name: name}
-		w.rule, w.changed = s.strike(Watch)
+		v.count(Watch)
+		w := &watch{link: v.Link, ctx: ctx, name: name}
+		w.rule, w.changed = v.strike(Watch)
 		if !wait(ctx, w.rule.request) {
 			yield(lost(ctx, Watch, name))
 			return
 		}
-		inner, stop := s.follow(ctx, name)
+		inner, stop := v.follow(ctx, name)
 		defer stop()
 		w.inner = inner
 		for {
@@ -44,7 +44,7 @@ func (o sighting) final() bool {
 
 // A watch is one loop over the store's own watch, with faults in between.
 type watch struct {
-	s       *Store
+	link    *Link
 	ctx     context.Context
 	name    string
 	rule    rule
@@ -59,7 +59,7 @@ func (w *watch) next() sighting {
 		switch w.rule.kind {
 		case hang:
 			<-w.changed
-			w.rule, w.changed = w.s.strike(Watch)
+			w.rule, w.changed = w.link.strike(Watch)
 			continue
 		case fail, failReply:
 			return sighting{err: w.rule.err}
@@ -74,7 +74,7 @@ func (w *watch) next() sighting {
 		case <-w.ctx.Done():
 			return w.lost()
 		case <-w.changed:
-			w.rule, w.changed = w.s.strike(Watch)
+			w.rule, w.changed = w.link.strike(Watch)
 		case o, ok := <-w.inner:
 			if !ok { // it ended unheard
 				w.inner = nil
@@ -102,12 +102,12 @@ func (w *watch) lost() sighting {
 
 // follow reads the store's own watch. The channel is closed after the last
 // thing that it yields; stop ends it and waits for its end.
-func (s *Store) follow(ctx context.Context, name string) (states <-chan sighting, stop func()) {
+func (l *Link) follow(ctx context.Context, name string) (states <-chan sighting, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan sighting)
 	go func() {
 		defer close(out)
-		for rec, err := range s.inner.Watch(ctx, name) {
+		for rec, err := range l.inner.Watch(ctx, name) {
 			select {
 			case out <- sighting{rec, err}:
 			case <-ctx.Done():

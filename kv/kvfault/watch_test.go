@@ -45,7 +45,7 @@ func (b *bench) read(ctx context.Context) *reader {
 	r := &reader{done: make(chan struct{})}
 	go func() {
 		defer close(r.done)
-		for rec, err := range b.faults.Watch(ctx, name) {
+		for rec, err := range b.faults.Store.Watch(ctx, name) {
 			r.note(rec, err)
 		}
 	}()
@@ -195,7 +195,7 @@ func TestAWatchEndsWithOneError(t *testing.T) {
 			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
 			errs := 0
-			for _, err := range b.faults.Watch(ctx, name) {
+			for _, err := range b.faults.Store.Watch(ctx, name) {
 				if err != nil {
 					errs++
 					require.ErrorIs(t, err, context.Canceled)
@@ -220,7 +220,7 @@ func (s lingering) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 func TestAWatchLeavesNothingRunning(t *testing.T) {
 	inFakeTime(t, func(b *bench) {
 		start := time.Now()
-		for range kvfault.Wrap(lingering{b.store}).Watch(b.Context(), name) {
+		for range kvfault.Wrap(lingering{b.store}).Store.Watch(b.Context(), name) {
 			break
 		}
 		require.Equal(t, patient, time.Since(start), "the loop ends when the store's own watch has ended")

@@ -191,8 +191,6 @@ func inLine(good *memkv.Queue, b *broken) kv.Store {
 	return &brokenQueue{b, good}
 }
 
-func (b *brokenQueue) Lines() bool { return true }
-
 func (b *brokenQueue) Join(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if b.join != nil {
 		return b.join(ctx, name, rec)

@@ -92,7 +92,7 @@ func TestALossEndsTheWorkARenewDeadlineAfterTheLastRenewal(t *testing.T) {
 		store := memkv.New()
 		faults := kvfault.Wrap(store)
 		var lost time.Time
-		le, ended := run(t, t.Context(), config(faults, "a", func(ctx context.Context) {
+		le, ended := run(t, t.Context(), config(faults.Store, "a", func(ctx context.Context) {
 			<-ctx.Done()
 			lost = time.Now()
 		}, nothing))
@@ -147,7 +147,7 @@ func TestOnNewLeaderIsCalledForEachChange(t *testing.T) {
 		faults := kvfault.Wrap(store)
 		var mu sync.Mutex
 		var seen []string
-		lec := config(faults, "observer", func(context.Context) {}, nothing)
+		lec := config(faults.Store, "observer", func(context.Context) {}, nothing)
 		lec.Callbacks.OnNewLeader = func(id string) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -207,12 +207,12 @@ func TestRunOrDieDiesOfWhatTheStoreCanNeverDo(t *testing.T) {
 		faults := kvfault.Wrap(memkv.New())
 		faults.On(kvfault.Create).Fail(kv.ErrInvalid)
 		require.Panics(t, func() {
-			leaderelection.RunOrDie(t.Context(), config(faults, "a", func(context.Context) {}, nothing))
+			leaderelection.RunOrDie(t.Context(), config(faults.Store, "a", func(context.Context) {}, nothing))
 		})
 		faults.Heal()
 		ctx, cancel := context.WithTimeout(t.Context(), lease)
 		defer cancel()
-		leaderelection.RunOrDie(ctx, config(faults, "a", func(context.Context) {}, nothing))
+		leaderelection.RunOrDie(ctx, config(faults.Store, "a", func(context.Context) {}, nothing))
 	})
 }
 

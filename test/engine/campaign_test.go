@@ -90,7 +90,7 @@ func TestResignWaitsForWhatTheTermHasStarted(t *testing.T) {
 		t.Run(op.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				faults := kvfault.Wrap(memkv.New())
-				term, err := newBallot(t).candidate(faults, "a").Campaign(t.Context())
+				term, err := newBallot(t).candidate(faults.Store, "a").Campaign(t.Context())
 				require.NoError(t, err)
 				faults.On(op).Hang()
 				time.Sleep(ttl / 2) // a refresh is under way
@@ -174,7 +174,7 @@ func TestASafeThatTheStoreKeepsClosedIsToldOnce(t *testing.T) {
 		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
 		faults.On(kvfault.Create).Fail(fmt.Errorf("the lock-delay has not passed: %w", kv.ErrHeld))
 		var told strings.Builder
-		b.run(b.candidate(faults, "a", func(o *election.Options) {
+		b.run(b.candidate(faults.Store, "a", func(o *election.Options) {
 			o.Logger = slog.New(slog.NewTextHandler(&told, nil))
 		}), "a")
 		time.Sleep(10 * ttl)

@@ -22,7 +22,7 @@ func TestALeaderHandsOverToWhoeverCameFirstIfNobodySaysOtherwise(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		for _, id := range []string{"b", "c"} {
 			b.run(b.candidate(store, id), id)
@@ -44,7 +44,7 @@ func TestALeaderLooksForAnHeirThatItsWatchHasNotShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		synctest.Wait()
 		faults.heirs.On(kvfault.Watch).DropReplies()
@@ -72,7 +72,7 @@ func TestALeaderWatchesForRequestsOnlyIfItIsTo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
-				b.run(b.candidate(faults, "a", c.change), "a")
+				b.run(b.candidate(faults.Store, "a", c.change), "a")
 				time.Sleep(ttl)
 				require.Equal(t, c.watches, faults.Calls(kvfault.Watch))
 			})
@@ -95,9 +95,9 @@ func TestACandidateThatCannotBeHeirIsElectedAllTheSame(t *testing.T) {
 				faults := twice(store)
 				faults.heirs.On().Fail(denied)
 				faults.heirs.On(kvfault.Create).Fail(refusal)
-				stopB := b.run(b.candidate(faults, "b"), "b")
+				stopB := b.run(b.candidate(faults.Store, "b"), "b")
 				time.Sleep(100 * ttl)
-				require.LessOrEqual(t, requestsTo(faults.heirs)+requestsTo(faults.Store), 1400, "in 1000 s")
+				require.LessOrEqual(t, requestsTo(faults.heirs)+requestsTo(faults.Link), 1400, "in 1000 s")
 				stopA()
 				time.Sleep(ttl / 2)
 				require.Equal(t, "a b", b.leaders())
@@ -138,7 +138,7 @@ func TestAnAttemptThatIsMadeOnceCostsOneSafe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
 		faults := twice(memkv.New())
-		term, err := b.candidate(faults, "a").TryCampaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").TryCampaign(t.Context())
 		require.NoError(t, err)
 		time.Sleep(ttl)
 		require.ErrorIs(t, term.Transfer(t.Context(), "b"), election.ErrNoSuccession)
@@ -191,7 +191,7 @@ func TestAnHeirThatCannotClaimStandsAgainOnceItCan(t *testing.T) {
 		synctest.Wait()
 		faults := twice(store)
 		faults.heirs.On().DropRequests()
-		b.run(b.candidate(faults, "b"), "b")
+		b.run(b.candidate(faults.Store, "b"), "b")
 		time.Sleep(ttl / 10)
 		faults.On().DropRequests()
 		time.Sleep(10 * ttl)

@@ -23,11 +23,11 @@ import (
 var errStore = errors.New("store: connection reset")
 
 // cuts are the ways in which a leader loses its store without a word.
-var cuts = map[string]func(*kvfault.Store){
-	"black hole":   func(f *kvfault.Store) { f.On().DropRequests() },
-	"lost replies": func(f *kvfault.Store) { f.On().DropReplies() },
-	"deaf client":  func(f *kvfault.Store) { f.On().Hang() },
-	"errors":       func(f *kvfault.Store) { f.On().Fail(errStore) },
+var cuts = map[string]func(*kvfault.Link){
+	"black hole":   func(f *kvfault.Link) { f.On().DropRequests() },
+	"lost replies": func(f *kvfault.Link) { f.On().DropReplies() },
+	"deaf client":  func(f *kvfault.Link) { f.On().Hang() },
+	"errors":       func(f *kvfault.Link) { f.On().Fail(errStore) },
 }
 
 // Invariants 1 and 2: one leader, and trust is counted from the send.
@@ -42,12 +42,12 @@ func TestAPartitionedLeaderStopsBeforeTheNextStarts(t *testing.T) {
 }
 
 // partition cuts a leader off, a while after its last refresh, which was slow.
-func partition(t *testing.T, cut func(*kvfault.Store), lag time.Duration) {
+func partition(t *testing.T, cut func(*kvfault.Link), lag time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
 		var ended atomic.Int64
-		stopA := b.runWith(b.candidate(faults, "a"), "a", func(ctx context.Context, _ *election.Term) error {
+		stopA := b.runWith(b.candidate(faults.Store, "a"), "a", func(ctx context.Context, _ *election.Term) error {
 			<-ctx.Done()
 			ended.CompareAndSwap(0, time.Now().UnixNano())
 			return nil
@@ -80,7 +80,7 @@ func TestASlowRefreshDoesNotExtendTrust(t *testing.T) {
 		b := newBallot(t)
 		faults := kvfault.Wrap(memkv.New())
 		began := time.Now()
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On(kvfault.Refresh).DelayReplies(ttl / 4)
 		time.Sleep(ttl * 6 / 10)
@@ -135,7 +135,7 @@ func TestARefreshThatFailsOnceOrLosesItsReplyCostsNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBallot(t)
 				faults := kvfault.Wrap(memkv.New())
-				term, err := b.candidate(faults, "a").Campaign(t.Context())
+				term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 				require.NoError(t, err)
 				for range 10 {
 					fault(faults.On(kvfault.Refresh).Next(1))
@@ -160,11 +160,11 @@ func TestALostCreateReplyIsAdopted(t *testing.T) {
 				faults := kvfault.Wrap(memkv.New())
 				fault(faults.On(kvfault.Create).Next(1))
 				began := time.Now()
-				term, err := b.candidate(faults, "a").Campaign(t.Context())
+				term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 				require.NoError(t, err)
 				require.Less(t, time.Since(began), ttl/2, "its own record does not keep it out")
 				require.Equal(t, 1, faults.Calls(kvfault.Create))
-				leader, err := election.Current(t.Context(), faults, b.name)
+				leader, err := election.Current(t.Context(), faults.Store, b.name)
 				require.NoError(t, err)
 				require.Equal(t, term.Token(), leader.Token)
 				require.NoError(t, term.Resign(t.Context()))
@@ -182,7 +182,7 @@ func TestACampaignThatEndsRemovesTheRecordThatItMayHaveWritten(t *testing.T) {
 		for range 2 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, err := b.candidate(faults, "a").Campaign(ctx)
+			_, err := b.candidate(faults.Store, "a").Campaign(ctx)
 			require.ErrorIs(t, err, context.DeadlineExceeded)
 			require.NotZero(t, faults.Calls(kvfault.Create))
 			_, err = store.Get(t.Context(), b.name)
@@ -199,7 +199,7 @@ func TestACreateThatArrivesAfterItsCandidateHasGoneFades(t *testing.T) {
 		faults.On(kvfault.Create).Withhold()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := b.candidate(faults, "a").Campaign(ctx)
+		_, err := b.candidate(faults.Store, "a").Campaign(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NoError(t, errors.Join(faults.Deliver(t.Context())...))
 		_, err = store.Get(t.Context(), b.name)
@@ -215,7 +215,7 @@ func TestACreateThatArrivesLateDuringTheCampaignIsAdopted(t *testing.T) {
 		b := newBallot(t)
 		faults := kvfault.Wrap(memkv.New())
 		faults.On(kvfault.Create).Withhold()
-		stop := b.run(b.candidate(faults, "a"), "a")
+		stop := b.run(b.candidate(faults.Store, "a"), "a")
 		time.Sleep(ttl / 2)
 		require.Empty(t, b.leaders())
 		faults.Deliver(t.Context())
@@ -230,7 +230,7 @@ func TestALateCreateOfAnEarlierAttemptDoesNotKeepALostTermAlive(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Create).Next(1).Withhold()
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		b.count("a", term)
 		faults.On(kvfault.Watch).DropReplies() // it does not see what comes
@@ -253,7 +253,7 @@ func TestAnAnswerThatIsTooLateToBeTrustedIsNoTerm(t *testing.T) {
 		faults.On(kvfault.Create).Next(1).Hang()
 		time.AfterFunc(ttl*95/100, faults.Heal)
 		began := time.Now()
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		require.NotZero(t, faults.Calls(kvfault.Delete), "the record is removed")
 		require.Equal(t, 2, faults.Calls(kvfault.Create), "and another one put in")
@@ -290,7 +290,7 @@ func TestAnOwnRecordThatMayBeOlderThanItsTTLIsRemovedAndNotAdopted(t *testing.T)
 			faults.Heal()
 		})
 		began := time.Now()
-		term, err := b.candidate(faults, "a", noHeir).Campaign(t.Context()) // an heir looks for itself
+		term, err := b.candidate(faults.Store, "a", noHeir).Campaign(t.Context()) // an heir looks for itself
 		require.NoError(t, err)
 		require.Greater(t, time.Since(began), ttl*3/2)
 		require.NotZero(t, faults.Calls(kvfault.Delete))
@@ -324,7 +324,7 @@ func TestResignEndsTheTermThoughTheStoreIsDownAndCanBeRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On().Fail(errStore)
 		require.ErrorIs(t, resignSoon(t, term), errStore)
@@ -351,7 +351,7 @@ func TestShutdownDoesNotHangOnAStoreThatIsDown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newBallot(t)
 				faults := kvfault.Wrap(memkv.New())
-				stop := b.run(b.candidate(faults, "a"), "a")
+				stop := b.run(b.candidate(faults.Store, "a"), "a")
 				time.Sleep(ttl)
 				cut(faults)
 				began := time.Now()
@@ -367,7 +367,7 @@ func TestALostTermIsKeptFromOthersWhileItsWorkGoesOnIfTheStoreComesBack(t *testi
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
 		var working atomic.Bool
-		stopA := b.runWith(b.candidate(faults, "a"), "a", func(ctx context.Context, term *election.Term) error {
+		stopA := b.runWith(b.candidate(faults.Store, "a"), "a", func(ctx context.Context, term *election.Term) error {
 			working.Store(true)
 			<-ctx.Done()
 			time.Sleep(5 * ttl)
@@ -410,7 +410,7 @@ func TestAFollowerIsIdle(t *testing.T) {
 				stopB := b.run(b.candidate(store, "b", c.change), "b")
 				time.Sleep(ttl)
 				faults := kvfault.Wrap(store)
-				stopC := b.run(b.candidate(faults, "c", c.change), "c")
+				stopC := b.run(b.candidate(faults.Store, "c", c.change), "c")
 				time.Sleep(1000 * ttl)
 				require.Equal(t, 1, faults.Calls(kvfault.Watch))
 				require.Equal(t, c.creates, faults.Calls(kvfault.Create), "it tries once when it comes")
@@ -435,7 +435,7 @@ func TestAVacancyDoesNotMakeAHerd(t *testing.T) {
 		faults.On().DelayReplies(3 * time.Millisecond)
 		var stops sync.WaitGroup
 		for range 200 {
-			stop := b.run(b.candidate(faults, "b", noHeir), "b")
+			stop := b.run(b.candidate(faults.Store, "b", noHeir), "b")
 			stops.Go(func() {
 				time.Sleep(10 * ttl)
 				stop()
@@ -457,7 +457,7 @@ func TestNothingSpinsWhileTheStoreIsDown(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := kvfault.Wrap(store)
-				stop := b.run(b.candidate(faults, "a"), "a")
+				stop := b.run(b.candidate(faults.Store, "a"), "a")
 				time.Sleep(ttl)
 				cut(faults)
 				before := calls(faults)
@@ -507,7 +507,7 @@ func TestAVacantSafeThatTheStoreKeepsClosedIsClaimedSoonAfterItOpens(t *testing.
 		b := newBallot(t)
 		faults := kvfault.Wrap(memkv.New())
 		faults.On(kvfault.Create).Fail(kv.ErrHeld) // a lock-delay
-		stop := b.run(b.candidate(faults, "a"), "a")
+		stop := b.run(b.candidate(faults.Store, "a"), "a")
 		time.Sleep(15 * time.Second)
 		require.LessOrEqual(t, faults.Calls(kvfault.Create), 30)
 		faults.Heal()
@@ -521,7 +521,7 @@ func TestADeletedRecordIsNoticedAtTheNextRefreshEvenIfTheWatchIsDeaf(t *testing.
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On(kvfault.Watch).DropReplies()
 		time.Sleep(time.Second)
@@ -536,13 +536,13 @@ func TestProclaimCanBeRetriedAfterALostReply(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
 		faults := kvfault.Wrap(memkv.New())
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
 		require.NoError(t, term.Proclaim(t.Context(), "one"), "it looks, and finds that it was published")
 		require.NoError(t, term.Err(), "that is no loss")
 		require.NoError(t, term.Proclaim(t.Context(), "two"))
-		leader, err := election.Current(t.Context(), faults, b.name)
+		leader, err := election.Current(t.Context(), faults.Store, b.name)
 		require.NoError(t, err)
 		require.Equal(t, "two", leader.Value)
 		require.NoError(t, term.Resign(t.Context()))
@@ -556,7 +556,7 @@ func TestACampaignThatFailsSaysWhatTroubleThereWas(t *testing.T) {
 		faults.On(kvfault.Create, kvfault.Watch).Fail(errStore)
 		ctx, cancel := context.WithTimeout(t.Context(), ttl)
 		defer cancel()
-		_, err := b.candidate(faults, "a").Campaign(ctx)
+		_, err := b.candidate(faults.Store, "a").Campaign(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.ErrorIs(t, err, errStore)
 	})
@@ -600,7 +600,7 @@ func TestNothingIsLeftWhenRunCampaignOrResignHasReturned(t *testing.T) {
 	})
 }
 
-func calls(faults *kvfault.Store) (n int) {
+func calls(faults *kvfault.Link) (n int) {
 	for op := kvfault.Create; op <= kvfault.Watch; op++ {
 		n += faults.Calls(op)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -24,19 +25,19 @@ import (
 // its own; b is well, and has to lead some time.
 
 func TestACandidateThatLearnsNothingOfItsWritesKeepsNobodyOut(t *testing.T) {
-	for name, fault := range map[string]func(*kvfault.Store){
-		"replies lost": func(f *kvfault.Store) { f.On(kvfault.Create, kvfault.Refresh).DropReplies() },
-		"replies slow": func(f *kvfault.Store) {
+	for name, fault := range map[string]func(*kvfault.Link){
+		"replies lost": func(f *kvfault.Link) { f.On(kvfault.Create, kvfault.Refresh).DropReplies() },
+		"replies slow": func(f *kvfault.Link) {
 			f.On(kvfault.Create, kvfault.Refresh, kvfault.Delete).DelayReplies(ttl * 35 / 100)
 		},
-		"writes late": func(f *kvfault.Store) { f.On(kvfault.Create, kvfault.Refresh).DelayRequests(ttl * 29 / 100) },
+		"writes late": func(f *kvfault.Link) { f.On(kvfault.Create, kvfault.Refresh).DelayRequests(ttl * 29 / 100) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := kvfault.Wrap(store)
 				fault(faults)
-				b.run(b.candidate(faults, "a"), "a")
+				b.run(b.candidate(faults.Store, "a"), "a")
 				time.Sleep(ttl / 100)
 				b.run(b.candidate(store, "b"), "b")
 				time.Sleep(100 * ttl)
@@ -52,7 +53,7 @@ func TestACandidateWhoseWatchHangsKeepsNobodyOut(t *testing.T) {
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Create).DropReplies()
 		faults.On(kvfault.Watch).Hang()
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		time.Sleep(time.Second)
 		b.run(b.candidate(store, "b"), "b")
 		time.Sleep(3 * ttl)
@@ -97,7 +98,7 @@ func TestTheResultOfWorkThatEndedInTimeIsReturnedThoughShutdownComesMeanwhile(t 
 		faults.On(kvfault.Delete).DelayReplies(time.Second)
 		ctx, cancel := context.WithCancel(t.Context())
 		result := errors.New("disk on fire")
-		err := b.candidate(faults, "a").Run(ctx, func(context.Context, *election.Term) error {
+		err := b.candidate(faults.Store, "a").Run(ctx, func(context.Context, *election.Term) error {
 			time.AfterFunc(time.Second/2, cancel)
 			return result
 		})
@@ -129,7 +130,7 @@ func TestProclaimDoesNotOutliveTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
 		faults := kvfault.Wrap(memkv.New())
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On().DropRequests()
 		began := time.Now()
@@ -151,7 +152,7 @@ func TestACampaignThatEndsTriesMoreThanOnceToRemoveItsRecord(t *testing.T) {
 		faults.On(kvfault.Delete).Next(2).Fail(errStore)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := b.candidate(faults, "a").Campaign(ctx)
+		_, err := b.candidate(faults.Store, "a").Campaign(ctx)
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		_, err = store.Get(t.Context(), b.name)
 		require.ErrorIs(t, err, kv.ErrVacant)
@@ -187,7 +188,7 @@ func TestTheLogTellsOfChangesOnly(t *testing.T) {
 		log = tally{}
 		slow := kvfault.Wrap(store)
 		slow.On(kvfault.Get).DelayReplies(3 * time.Second / 2) // of its looks, so that the watch is sooner
-		stop = b.run(b.candidate(slow, "b", log.option), "b")
+		stop = b.run(b.candidate(slow.Store, "b", log.option), "b")
 		for i := range 50 {
 			time.Sleep(time.Second)
 			require.NoError(t, term.Proclaim(t.Context(), string(rune('a'+i))))
@@ -237,9 +238,9 @@ func TestACandidateWhoseClaimIsRefusedForItsOwnSakeLeadsWhenItSeesWhy(t *testing
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Create).Next(1).FailReplies(errors.New("connection reset"))
-		blind := &blindStore{Store: faults}
+		blind := &blindStore{Store: faults.Store}
 		blind.dark.Store(true)
-		b.run(b.candidate(blind, "a", noHeir), "a") // an heir looks for itself
+		b.run(b.candidate(views.Over(faults.Store, blind), "a", noHeir), "a") // an heir looks for itself
 		time.Sleep(ttl / 3)
 		require.Greater(t, faults.Calls(kvfault.Create), 2, "it was refused, and has tried again")
 		require.Empty(t, b.leaders())
@@ -254,7 +255,7 @@ func TestACandidateWhoseClaimIsRefusedForItsOwnSakeLeadsWhenItSeesWhy(t *testing
 
 // A blindStore shows vacant safes while it is dark.
 type blindStore struct {
-	*kvfault.Store
+	kv.Store
 	dark atomic.Bool
 }
 

@@ -21,7 +21,7 @@ func TestAHandOverGoesOnFromWhatTheSafeHolds(t *testing.T) {
 		b := newBallot(t)
 		store := memkv.New()
 		faults := twice(store)
-		stop := b.succession(faults, store)
+		stop := b.succession(faults.Store, store)
 		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
 		require.NoError(t, b.last().Proclaim(t.Context(), "v"))
 		require.ErrorIs(t, stop(), context.Canceled)
@@ -37,7 +37,7 @@ func TestALeaderWhoseRecordIsAnothersByNowHandsNothingOver(t *testing.T) {
 		b := newBallot(t)
 		store := memkv.New()
 		faults := twice(store)
-		stop := b.succession(faults, store)
+		stop := b.succession(faults.Store, store)
 		faults.On(kvfault.Watch).DropRequests()
 		rec, err := store.Get(t.Context(), b.name)
 		require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestALeaderThatIsNotToldThatItHasHandedOverHasLostNothing(t *testing.T) {
 		b := newBallot(t)
 		store := memkv.New()
 		faults := kvfault.Wrap(store)
-		term, err := b.candidate(faults, "a", firstCome).Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a", firstCome).Campaign(t.Context())
 		require.NoError(t, err)
 		time.Sleep(ttl)
 		b.run(b.candidate(store, "b", firstCome), "b")
@@ -77,7 +77,7 @@ func TestALeaderDoesNotHandOverToItself(t *testing.T) {
 		store := memkv.New()
 		faults := twice(store)
 		faults.heirs.On(kvfault.Delete).Fail(errStore)
-		stop := b.run(b.candidate(faults, "a", firstCome), "a")
+		stop := b.run(b.candidate(faults.Store, "a", firstCome), "a")
 		for b.leaders() == "" {
 			time.Sleep(time.Millisecond)
 		}
@@ -91,7 +91,7 @@ func TestWithoutAnHeirNobodyAsksForOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBallot(t)
 		faults := twice(memkv.New())
-		stop := b.run(b.candidate(faults, "a", noHeir), "a")
+		stop := b.run(b.candidate(faults.Store, "a", noHeir), "a")
 		time.Sleep(ttl)
 		require.ErrorIs(t, stop(), context.Canceled)
 		require.Zero(t, requestsTo(faults.heirs))
@@ -118,7 +118,7 @@ func TestAStrikeIsForATermWithoutTheTimeForWhichItsRecordFaded(t *testing.T) {
 				faults := kvfault.Wrap(store)
 				b.run(b.candidate(store, "b", byRank(0)), "b") // who sees all terms begin
 				time.Sleep(ttl)
-				b.run(b.candidate(faults, "a", byRank(1)), "a")
+				b.run(b.candidate(faults.Store, "a", byRank(1)), "a")
 				for b.leaders() != "b a" {
 					time.Sleep(time.Millisecond)
 				}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -103,7 +104,7 @@ func TestARequestToTransferToNobodyIsAnsweredWhateverTheTTL(t *testing.T) {
 				faults := kvfault.Wrap(store)
 				faults.On(kvfault.Create, kvfault.Get, kvfault.Swap).DelayRequests(2 * time.Millisecond)
 				faults.On(kvfault.Watch).DelayReplies(2 * time.Millisecond)
-				b.run(b.candidate(faults, "a", firstCome, lasting(d)), "a")
+				b.run(b.candidate(faults.Store, "a", firstCome, lasting(d)), "a")
 				time.Sleep(d)
 				err := election.RequestTransfer(t.Context(), store, b.name, "nobody")
 				require.ErrorIs(t, err, election.ErrNoHeir)
@@ -128,7 +129,7 @@ func TestARequestThatWasTakenBackIsNotHeeded(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := twice(store)
-				b.run(b.candidate(faults, "a", firstCome, lasting(time.Minute)), "a")
+				b.run(b.candidate(faults.Store, "a", firstCome, lasting(time.Minute)), "a")
 				time.Sleep(time.Minute)
 				faults.On(kvfault.Watch).DelayReplies(20 * time.Second)
 				calls := faults.heirs.Calls(kvfault.Create)
@@ -150,7 +151,7 @@ func TestATransferThatNobodyWaitsForAnyMoreIsNotMade(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := twice(store)
-				b.run(b.candidate(faults, "a", firstCome, lasting(time.Minute)), "a")
+				b.run(b.candidate(faults.Store, "a", firstCome, lasting(time.Minute)), "a")
 				time.Sleep(time.Minute)
 				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 				defer cancel()
@@ -181,7 +182,7 @@ func TestARequestWhoseAnswerIsLostIsHeededAndTakenBack(t *testing.T) {
 		p := newPair(t)
 		asker := kvfault.Wrap(p.store)
 		asker.On(kvfault.Create).FailReplies(errStore)
-		require.NoError(t, election.RequestResign(t.Context(), asker, p.name))
+		require.NoError(t, election.RequestResign(t.Context(), asker.Store, p.name))
 		synctest.Wait()
 		require.Equal(t, "a b", p.leaders())
 		require.ErrorIs(t, p.leader.Err(), election.ErrResigned)
@@ -241,11 +242,11 @@ func TestALeaderByAPlaceWhoseJoinWasNotAnsweredKeepsItsRecord(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		mute := twice(store)
 		mute.On(kvfault.HandOver).Fail(kv.ErrInvalid) // it hands nothing over
-		stopA := b.run(b.candidate(mute, "a", firstCome), "a")
+		stopA := b.run(b.candidate(mute.Store, "a", firstCome), "a")
 		time.Sleep(ttl)
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Join).FailReplies(errStore)
-		b.run(b.candidate(faults, "b", firstCome), "b")
+		b.run(b.candidate(faults.Store, "b", firstCome), "b")
 		for faults.Calls(kvfault.Join) == 0 {
 			time.Sleep(time.Millisecond)
 		}
@@ -290,7 +291,7 @@ func TestALeaderThatCannotReadWhoIsHeirEmptiesTheSafe(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := twice(store)
-				stop := b.run(b.candidate(faults, "a", firstCome), "a")
+				stop := b.run(b.candidate(faults.Store, "a", firstCome), "a")
 				time.Sleep(ttl)
 				cut(faults, b.last())
 				began := time.Now()
@@ -305,16 +306,16 @@ func TestALeaderThatCannotReadWhoIsHeirEmptiesTheSafe(t *testing.T) {
 
 // everlasting shows what is in the heir's safe as a record whose expiry was taken
 // away.
-type everlasting struct{ twofold }
+type everlasting struct{ kv.Store }
 
 func (s everlasting) Get(ctx context.Context, name string) (kv.Record, error) {
-	rec, err := s.twofold.Get(ctx, name)
+	rec, err := s.Store.Get(ctx, name)
 	return everlast(name, rec), err
 }
 
 func (s everlasting) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
-		for rec, err := range s.twofold.Watch(ctx, name) {
+		for rec, err := range s.Store.Watch(ctx, name) {
 			if !yield(everlast(name, rec), err) {
 				return
 			}
@@ -342,7 +343,7 @@ func TestWhatNoHeirHasPutIntoItsSafeIsNeitherOverwrittenNorSucceeds(t *testing.T
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := twice(store)
-				term, err := b.candidate(everlasting{faults}, "a", firstCome).Campaign(t.Context())
+				term, err := b.candidate(views.Over(faults.Store, everlasting{faults.Store}), "a", firstCome).Campaign(t.Context())
 				require.NoError(t, err)
 				time.Sleep(ttl)
 				occupy(b, store)
@@ -387,7 +388,7 @@ func TestAnHeirThatCannotTellWhoLeadsSaysSoInItsLog(t *testing.T) {
 		faults := twice(store)
 		faults.heirs.On(kvfault.Swap).Fail(kv.ErrInvalid)
 		var log bytes.Buffer
-		stop := b.run(b.candidate(faults, "b", byRank(0), func(o *election.Options) {
+		stop := b.run(b.candidate(faults.Store, "b", byRank(0), func(o *election.Options) {
 			o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		}), "b")
 		time.Sleep(ttl)
@@ -442,7 +443,7 @@ func TestALeaderThatEndsDuringACallDoesNotLeaveItBehind(t *testing.T) {
 				stopA := b.run(b.candidate(calls, "a", firstCome), "a")
 				time.Sleep(ttl)
 				slow := twice(store)
-				b.run(b.candidate(slow, "b", firstCome), "b")
+				b.run(b.candidate(slow.Store, "b", firstCome), "b")
 				b.run(b.candidate(store, "c", firstCome), "c")
 				time.Sleep(ttl)
 				slow.On(kvfault.Watch).DelayReplies(ttl / 10) // b hears late that it leads
@@ -471,7 +472,7 @@ func TestAnAnswerThatNobodyWaitsForAnyMoreMakesNoHeir(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
-		b.succession(faults, store)
+		b.succession(faults.Store, store)
 		faults.heirs.On(kvfault.Watch).DelayReplies(ttl / 5)
 		ctx, cancel := context.WithTimeout(t.Context(), ttl*3/10)
 		defer cancel()
@@ -495,7 +496,7 @@ func TestATransferThatTheStoreRefusesForGoodEndsSoonThoughTheStoreFallsSilent(t 
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
-		b.run(b.candidate(faults, "a", firstCome), "a")
+		b.run(b.candidate(faults.Store, "a", firstCome), "a")
 		time.Sleep(ttl)
 		faults.heirs.On(kvfault.Create, kvfault.Swap).Fail(kv.ErrInvalid)
 		faults.heirs.On(kvfault.Get).DropRequests()

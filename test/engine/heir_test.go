@@ -13,6 +13,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -28,47 +29,57 @@ func firstCome(o *election.Options) { o.Succession = election.FirstCome }
 // noHeir makes candidates stand without one.
 func noHeir(o *election.Options) { o.NoHeir = true }
 
-// A twofold store has faults of its own for the heir's safe.
+// A twofold link has faults of its own for the heir's safe.
 type twofold struct {
-	*kvfault.Store // of the leader's safe
-	heirs          *kvfault.Store
+	*kvfault.Link // to the leader's safe
+	heirs         *kvfault.Link
+	Store         kv.Store // over both
 }
 
-func twice(store kv.Store) twofold { return twofold{kvfault.Wrap(store), kvfault.Wrap(store)} }
+func twice(store kv.Store) twofold {
+	leaders, heirs := kvfault.Wrap(store), kvfault.Wrap(store)
+	return twofold{leaders, heirs, views.Over(leaders.Store, apart{leaders.Store, heirs.Store})}
+}
 
-func (s twofold) of(name string) kv.Store {
+// apart is a store in which the heirs' safes are another's.
+type apart struct {
+	kv.Store
+	heirs kv.Store
+}
+
+func (s apart) of(name string) kv.Store {
 	if strings.HasSuffix(name, ":heir") {
 		return s.heirs
 	}
 	return s.Store
 }
 
-func (s twofold) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+func (s apart) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	return s.of(name).Create(ctx, name, rec)
 }
 
-func (s twofold) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+func (s apart) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
 	return s.of(name).Swap(ctx, name, old, next)
 }
 
-func (s twofold) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+func (s apart) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	return s.of(name).Refresh(ctx, name, rec)
 }
 
-func (s twofold) Delete(ctx context.Context, name string, rec kv.Record) error {
+func (s apart) Delete(ctx context.Context, name string, rec kv.Record) error {
 	return s.of(name).Delete(ctx, name, rec)
 }
 
-func (s twofold) Get(ctx context.Context, name string) (kv.Record, error) {
+func (s apart) Get(ctx context.Context, name string) (kv.Record, error) {
 	return s.of(name).Get(ctx, name)
 }
 
-func (s twofold) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+func (s apart) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return s.of(name).Watch(ctx, name)
 }
 
 // requestsTo returns how many there were.
-func requestsTo(s *kvfault.Store) (n int) {
+func requestsTo(s *kvfault.Link) (n int) {
 	for op := kvfault.Create; op <= kvfault.HandOver; op++ {
 		n += s.Calls(op)
 	}
@@ -91,7 +102,7 @@ func newPair(t *testing.T, change ...func(*election.Options)) *pair {
 	p.stopA = p.run(p.candidate(p.store, "a", change...), "a")
 	time.Sleep(ttl)
 	p.leader = p.last()
-	p.stopB = p.run(p.candidate(p.faults, "b", change...), "b")
+	p.stopB = p.run(p.candidate(p.faults.Store, "b", change...), "b")
 	time.Sleep(ttl)
 	p.requireHeir("b")
 	return p
@@ -232,7 +243,7 @@ func TestAHandOverWhoseAnswerIsLostIsOneHandOver(t *testing.T) {
 		b := newBallot(t)
 		store := memkv.New()
 		faults := kvfault.Wrap(store)
-		stop := b.succession(faults, store)
+		stop := b.succession(faults.Store, store)
 		faults.On(kvfault.HandOver).Next(1).FailReplies(errStore)
 		require.ErrorIs(t, stop(), context.Canceled)
 		synctest.Wait()
@@ -248,7 +259,7 @@ func TestAHandOverThatDoesNotArriveEmptiesTheSafe(t *testing.T) {
 		b := newBallot(t)
 		store := memkv.New()
 		faults := twice(store)
-		stop := b.succession(faults, store)
+		stop := b.succession(faults.Store, store)
 		faults.On(kvfault.HandOver).Fail(kv.ErrInvalid)
 		require.ErrorIs(t, stop(), context.Canceled)
 		synctest.Wait()
@@ -260,9 +271,9 @@ func TestOnlyTheHeirWatchesTheLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)
 		faults := twice(p.store)
-		p.run(p.candidate(faults, "c", firstCome), "c")
+		p.run(p.candidate(faults.Store, "c", firstCome), "c")
 		time.Sleep(100 * ttl)
-		require.Equal(t, 1, requestsTo(faults.Store), "it tries for the leader's safe once")
+		require.Equal(t, 1, requestsTo(faults.Link), "it tries for the leader's safe once")
 		require.Equal(t, 2, requestsTo(faults.heirs), "and for the heir's, which it watches")
 	})
 }
@@ -432,8 +443,8 @@ func TestCandidatesWhoseOrdersContradictEachOtherDoNotSpin(t *testing.T) {
 			o.Succession = func(leader, a, b election.Contender) bool { return a.ID != leader.ID }
 			o.Stability = time.Hour
 		}
-		p.run(p.candidate(faults, "c", mad), "c")
-		p.run(p.candidate(faults, "d", mad), "d")
+		p.run(p.candidate(faults.Store, "c", mad), "c")
+		p.run(p.candidate(faults.Store, "d", mad), "d")
 		time.Sleep(time.Minute)
 		before := faults.heirs.Calls(kvfault.Swap)
 		time.Sleep(100 * time.Second)

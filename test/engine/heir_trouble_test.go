@@ -21,7 +21,7 @@ func TestAnHeirTriesAgainToTellWhoLeads(t *testing.T) {
 		time.Sleep(ttl)
 		faults := twice(store)
 		faults.heirs.On(kvfault.Swap).Next(2).Fail(errStore)
-		b.run(b.candidate(faults, "b", byRank(0)), "b")
+		b.run(b.candidate(faults.Store, "b", byRank(0)), "b")
 		time.Sleep(ttl)
 		rec, err := store.Get(t.Context(), b.name+":heir")
 		require.NoError(t, err)
@@ -37,7 +37,7 @@ func TestAnHeirDoesNotTryAgainWhatTheStoreRefusesForGood(t *testing.T) {
 		time.Sleep(ttl)
 		faults := twice(store)
 		faults.heirs.On(kvfault.Swap).Fail(kv.ErrInvalid)
-		b.run(b.candidate(faults, "b", byRank(0)), "b")
+		b.run(b.candidate(faults.Store, "b", byRank(0)), "b")
 		time.Sleep(5 * ttl)
 		require.Equal(t, 1, faults.heirs.Calls(kvfault.Swap))
 		faults.heirs.Heal()
@@ -60,9 +60,9 @@ func TestACandidateThatGivesUpWaitingWasNeverHeir(t *testing.T) {
 }
 
 func TestACampaignThatTheStoreRefusesForGoodEnds(t *testing.T) {
-	for name, on := range map[string]func(twofold) *kvfault.Store{
-		"as candidate": func(s twofold) *kvfault.Store { return s.heirs },
-		"as heir":      func(s twofold) *kvfault.Store { return s.Store },
+	for name, on := range map[string]func(twofold) *kvfault.Link{
+		"as candidate": func(s twofold) *kvfault.Link { return s.heirs },
+		"as heir":      func(s twofold) *kvfault.Link { return s.Link },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestACampaignThatTheStoreRefusesForGoodEnds(t *testing.T) {
 				faults := twice(store)
 				on(faults).On(kvfault.Create).Fail(kv.ErrInvalid)
 				began := time.Now()
-				_, err := b.candidate(faults, "a", byRank(0)).Campaign(t.Context())
+				_, err := b.candidate(faults.Store, "a", byRank(0)).Campaign(t.Context())
 				require.ErrorIs(t, err, kv.ErrInvalid)
 				require.Less(t, time.Since(began), ttl)
 				requireVacant(t, store, b.name+":heir")
@@ -96,7 +96,7 @@ func TestALeaderThatWasHeirIsReleasedUntilItsRecordHasFaded(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
 		faults.heirs.On(kvfault.Delete).Fail(errStore)
-		term, err := b.candidate(faults, "a", byRank(0)).Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a", byRank(0)).Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On(kvfault.Delete).Fail(errStore)
 		time.AfterFunc(7*ttl/10, func() {

@@ -50,7 +50,7 @@ func TestAnElectionRemembersItsTerms(t *testing.T) {
 		require.Equal(t, "a:", told(t, store, b.name))
 
 		cut := kvfault.Wrap(store)
-		stopB := b.run(b.candidate(cut, "b", firstCome), "b")
+		stopB := b.run(b.candidate(cut.Store, "b", firstCome), "b")
 		time.Sleep(ttl)
 		began := time.Now()
 		require.Error(t, stopA()) // hands over to b

@@ -91,7 +91,7 @@ func TestOneAttemptThatComesLateFindsTheHoldAndSaysWhoseItIs(t *testing.T) {
 		before := time.Now()
 		time.Sleep(2 * time.Second)
 		faults := kvfault.Wrap(store)
-		err := b.candidate(faults, "b", holding).TryRun(t.Context(), s.work("b", 0))
+		err := b.candidate(faults.Store, "b", holding).TryRun(t.Context(), s.work("b", 0))
 		require.ErrorIs(t, err, election.ErrHeld)
 		require.ErrorContains(t, err, `"a" has closed the election until about `+before.Add(hold).Format("2006-01-02T15:04:"))
 		require.Zero(t, faults.Calls(kvfault.Create), "it need not be elected to learn that")
@@ -107,7 +107,7 @@ func TestOneAttemptThatIsElectedBesideAHoldGivesTheSafeUp(t *testing.T) {
 		late := kvfault.Wrap(store)
 		late.On(kvfault.Create).DelayRequests(time.Second)
 		result, began := make(chan error), time.Now()
-		go func() { result <- b.candidate(late, "b", holding).TryRun(t.Context(), s.work("b", 0)) }()
+		go func() { result <- b.candidate(late.Store, "b", holding).TryRun(t.Context(), s.work("b", 0)) }()
 		time.Sleep(time.Second / 2)
 		require.NoError(t, b.candidate(store, "a", holding).TryRun(t.Context(), s.work("a", 0)))
 		require.ErrorIs(t, <-result, election.ErrHeld)
@@ -125,7 +125,7 @@ func TestALeaderThatDiesInItsHoldIsSucceededWhenThatIsOver(t *testing.T) {
 		mortal := kvfault.Wrap(store)
 		ctx, stop := context.WithCancel(t.Context())
 		died := make(chan error)
-		go func() { died <- b.candidate(mortal, "a", holding).Run(ctx, s.work("a", time.Hour)) }()
+		go func() { died <- b.candidate(mortal.Store, "a", holding).Run(ctx, s.work("a", time.Hour)) }()
 		synctest.Wait()
 		done := make(chan error)
 		b.runWith(b.candidate(store, "b", holding), "b", func(ctx context.Context, term *election.Term) error {
@@ -161,7 +161,7 @@ func TestNoWorkBeginsBeforeTheHoldIsKnownToBeThere(t *testing.T) {
 			t.Run(what+map[bool]string{true: ", one attempt"}[try], func(t *testing.T) {
 				inHold(t, func(t *testing.T, store *memkv.Store, b *ballot, s *shifts) {
 					faults := kvfault.Wrap(store)
-					holds := &beside{Store: store, holds: faults}
+					holds := &beside{Store: store, holds: faults.Store}
 					fault(faults.On(kvfault.Create))
 					heal := time.AfterFunc(5*ttl, func() {
 						faults.Heal()
@@ -222,7 +222,7 @@ func TestNoWorkBeginsInATermThatEndedWhileTheHoldWasMade(t *testing.T) {
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Create).DropReplies()
 		began := time.Now()
-		b.runWith(b.candidate(&beside{Store: store, holds: faults}, "a", holding), "a", s.work("a", 0))
+		b.runWith(b.candidate(&beside{Store: store, holds: faults.Store}, "a", holding), "a", s.work("a", 0))
 		time.Sleep(time.Second)
 		rec, err := store.Get(t.Context(), b.name)
 		require.NoError(t, err)
@@ -244,7 +244,7 @@ func TestAHoldThatCameLateIsRefreshedBeforeTheWorkBegins(t *testing.T) {
 		faults, refreshes := kvfault.Wrap(store), 0
 		faults.On(kvfault.Create).Hang()
 		time.AfterFunc(ttl/2, faults.Heal)
-		holds := &beside{Store: store, holds: faults, refreshed: func() { refreshes++ }}
+		holds := &beside{Store: store, holds: faults.Store, refreshed: func() { refreshes++ }}
 		began := time.Now()
 		require.NoError(t, b.candidate(holds, "a", holding).Run(t.Context(), s.work("a", 0)))
 		require.GreaterOrEqual(t, time.Since(began), ttl/2)
@@ -258,7 +258,7 @@ func TestARunThatEndsWhileItsHoldIsOnItsWayRemovesIt(t *testing.T) {
 	inHold(t, func(t *testing.T, store *memkv.Store, b *ballot, s *shifts) {
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Create).Withhold()
-		stop := b.runWith(b.candidate(&beside{Store: store, holds: faults}, "a", holding), "a", s.work("a", 0))
+		stop := b.runWith(b.candidate(&beside{Store: store, holds: faults.Store}, "a", holding), "a", s.work("a", 0))
 		time.Sleep(time.Second)
 		time.AfterFunc(time.Second, func() { faults.Deliver(t.Context()) })
 		require.ErrorIs(t, stop(), context.Canceled)
@@ -310,7 +310,7 @@ func TestWaitingForAHoldCostsNoRequestsButTheLeadersOwn(t *testing.T) {
 	inHold(t, func(t *testing.T, store *memkv.Store, b *ballot, s *shifts) {
 		require.NoError(t, b.candidate(store, "a", holding).Run(t.Context(), s.work("a", 0)))
 		faults := kvfault.Wrap(store)
-		b.runWith(b.candidate(faults, "b", holding), "b", s.work("b", 0))
+		b.runWith(b.candidate(faults.Store, "b", holding), "b", s.work("b", 0))
 		time.Sleep(hold - time.Second)
 		require.Equal(t, 1, faults.Calls(kvfault.Get))
 		require.Equal(t, 2, faults.Calls(kvfault.Create), "the leader's record, and the hold")
@@ -439,12 +439,12 @@ func TestAHoldWhoseCreateComesLateIsRemovedIfNoWorkHasBegun(t *testing.T) {
 // A heldApart store has faults at the safe of holds alone.
 type heldApart struct {
 	kv.Store
-	holds *kvfault.Store
+	holds *kvfault.Link
 }
 
 func (s heldApart) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
 	if strings.HasSuffix(name, ":hold") {
-		return s.holds.Create(ctx, name, rec)
+		return s.holds.Store.Create(ctx, name, rec)
 	}
 	return s.Store.Create(ctx, name, rec)
 }
@@ -454,7 +454,7 @@ func (s heldApart) Create(ctx context.Context, name string, rec kv.Record) (kv.R
 func TestACandidateIsNotKeptOutByAHoldThatItLeftBehind(t *testing.T) {
 	inHold(t, func(t *testing.T, store *memkv.Store, b *ballot, s *shifts) {
 		faults := kvfault.Wrap(store)
-		away := &cutAfterHold{Store: faults, cut: func() { faults.On().DropRequests() }}
+		away := &cutAfterHold{Store: faults.Store, cut: func() { faults.On().DropRequests() }}
 		b.runWith(b.candidate(away, "a", holding), "a", s.work("a", hold))
 		time.Sleep(3 * ttl)
 		left, err := store.Get(t.Context(), b.name+":hold")

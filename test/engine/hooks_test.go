@@ -167,7 +167,7 @@ func TestHooksAreToldHowTrustRunsOutAndHowLongTheWorkGoesOn(t *testing.T) {
 		}
 		b, faults := newBallot(t), kvfault.Wrap(memkv.New())
 		faults.On(kvfault.Delete).DelayReplies(time.Second)
-		stop := b.runWith(b.candidate(faults, "a", func(o *election.Options) { o.Hooks, o.NoHeir = hooks, true }), "a",
+		stop := b.runWith(b.candidate(faults.Store, "a", func(o *election.Options) { o.Hooks, o.NoHeir = hooks, true }), "a",
 			func(ctx context.Context, _ *election.Term) error {
 				<-ctx.Done()
 				time.Sleep(2 * time.Second)
@@ -372,7 +372,7 @@ func TestACandidateSaysHowLongALeaderKeepsOthersOutAndItsWorkMayTakeToStop(t *te
 func TestAStatusIsNeverStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, faults := newBallot(t), kvfault.Wrap(memkv.New())
-		a := b.candidate(faults, "a", firstCome)
+		a := b.candidate(faults.Store, "a", firstCome)
 		require.Equal(t, election.Status{Role: election.RoleIdle}, a.Status())
 		b.runWith(a, "a", func(ctx context.Context, _ *election.Term) error {
 			<-ctx.Done()
@@ -387,7 +387,7 @@ func TestAStatusIsNeverStale(t *testing.T) {
 		now.Remaining = 0
 		require.Equal(t, election.Status{Role: election.RoleLeader, Token: term.Token(), Contact: contact()}, now)
 		heard := contact()
-		h := b.candidate(faults, "b", firstCome)
+		h := b.candidate(faults.Store, "b", firstCome)
 		b.run(h, "b")
 		synctest.Wait()
 		require.Equal(t, election.RoleHeir, h.Status().Role)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -88,7 +89,7 @@ func TestAPlaceIsTrustedFromWhenItWasLastKept(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		store.PutLast(b.name, "old")
 		faults := kvfault.Wrap(store)
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		synctest.Wait()
 		kept := time.Now() // it has joined
 		time.Sleep(ttl / 10)
@@ -108,7 +109,7 @@ func TestAPlaceIsTrustedFromTheSendOfWhatKeptIt(t *testing.T) {
 		var kept time.Time
 		faults := kvfault.Wrap(&placeStore{Queue: store, kept: func(kv.Record) { kept = time.Now() }})
 		faults.On(kvfault.Stay).DelayReplies(ttl / 4)
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		time.Sleep(ttl)
 		for answers := faults.Calls(kvfault.Stay); faults.Calls(kvfault.Stay) == answers; {
 			time.Sleep(ttl / 100)
@@ -130,7 +131,7 @@ func TestAPlaceThatIsFoundAgainIsTrustedFromItsFirstJoin(t *testing.T) {
 		faults.On(kvfault.Join).Next(1).DropReplies()
 		faults.On(kvfault.Stay, kvfault.Refresh).DropRequests()
 		joined := time.Now()
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		for faults.Calls(kvfault.Join) < 2 {
 			time.Sleep(ttl / 100)
 		}
@@ -146,7 +147,7 @@ func TestACandidateWhoseWatchIsDeadLearnsOfItsTurnByStaying(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		store.PutLast(b.name, "old")
 		faults := kvfault.Wrap(store)
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		synctest.Wait()
 		faults.On(kvfault.Watch).DropRequests()
 		store.Remove(b.name)
@@ -160,7 +161,7 @@ func TestAPlaceWhoseKeepingIsNotAnsweredIsNotTrusted(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		store.PutLast(b.name, "old")
 		faults := kvfault.Wrap(store)
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		synctest.Wait()
 		faults.On(kvfault.Stay).DropReplies() // the store keeps the place
 		time.Sleep(2 * ttl)
@@ -180,7 +181,7 @@ func TestAPlaceOfACandidateThatIsCutOffFades(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		store.PutLast(b.name, "old")
 		faults := kvfault.Wrap(store)
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		synctest.Wait()
 		store.PutLast(b.name, "older still")
 		faults.On().DropRequests()
@@ -202,7 +203,7 @@ func TestAPlaceWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
 		store.PutLast(b.name, "old")
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Join).Next(1).DropReplies()
-		stop := b.run(b.candidate(faults, "a"), "a")
+		stop := b.run(b.candidate(faults.Store, "a"), "a")
 		time.Sleep(ttl)
 		require.Equal(t, 2, faults.Calls(kvfault.Join))
 		store.Remove(b.name)
@@ -214,12 +215,12 @@ func TestAPlaceWhoseAnswerWasLostIsFoundAgain(t *testing.T) {
 }
 
 func TestJoinsThatAreNeverAnsweredKeepNobodyOut(t *testing.T) {
-	for what, fault := range map[string]func(*kvfault.Store){
-		"join":          func(f *kvfault.Store) { f.On(kvfault.Join).DropReplies() },
-		"join and stay": func(f *kvfault.Store) { f.On(kvfault.Join, kvfault.Stay).DropReplies() },
-		"stay":          func(f *kvfault.Store) { f.On(kvfault.Stay).DropReplies() },
-		"all":           func(f *kvfault.Store) { time.AfterFunc(ttl, f.On().DropReplies) },
-		"all but watch": func(f *kvfault.Store) {
+	for what, fault := range map[string]func(*kvfault.Link){
+		"join":          func(f *kvfault.Link) { f.On(kvfault.Join).DropReplies() },
+		"join and stay": func(f *kvfault.Link) { f.On(kvfault.Join, kvfault.Stay).DropReplies() },
+		"stay":          func(f *kvfault.Link) { f.On(kvfault.Stay).DropReplies() },
+		"all":           func(f *kvfault.Link) { time.AfterFunc(ttl, f.On().DropReplies) },
+		"all but watch": func(f *kvfault.Link) {
 			f.On(kvfault.Join, kvfault.Stay, kvfault.Create, kvfault.Refresh, kvfault.Delete).DropReplies()
 		},
 	} {
@@ -229,7 +230,7 @@ func TestJoinsThatAreNeverAnsweredKeepNobodyOut(t *testing.T) {
 				store.PutLast(b.name, "old")
 				faults := kvfault.Wrap(store)
 				fault(faults)
-				b.run(b.candidate(faults, "a"), "a")
+				b.run(b.candidate(faults.Store, "a"), "a")
 				time.Sleep(ttl / 100)
 				b.run(b.candidate(store, "b"), "b")
 				time.Sleep(5 * ttl)
@@ -331,7 +332,7 @@ func TestAPlaceThatMayHaveBeenGivenUpIsNotLedBy(t *testing.T) {
 				store.PutLast(b.name, "old")
 				faults := kvfault.Wrap(store)
 				var sick atomic.Bool
-				b.run(b.candidate(faults, "a", func(o *election.Options) {
+				b.run(b.candidate(faults.Store, "a", func(o *election.Options) {
 					o.Health = func(context.Context) error {
 						if sick.Load() {
 							return errors.New("sick")
@@ -375,7 +376,7 @@ func TestWhatARefusedCreatePutsInLateIsNotTakenForAPlace(t *testing.T) {
 		late := &lateStore{Queue: store}
 		faults := kvfault.Wrap(late)
 		checks := 0
-		b.run(b.candidate(faults, "a", func(o *election.Options) {
+		b.run(b.candidate(faults.Store, "a", func(o *election.Options) {
 			o.Health = func(context.Context) error {
 				switch checks++; checks {
 				case 1: // before the create
@@ -416,7 +417,7 @@ func TestAStoreWithoutLinesIsNeverAskedForAPlace(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		store.Put(b.name, "old")
 		faults := kvfault.Wrap(store)
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		for range 5 {
 			time.Sleep(10 * ttl)
 			store.Put(b.name, time.Now().String())
@@ -456,7 +457,7 @@ func TestABusyLineThatCannotBeJoinedIsNotBesieged(t *testing.T) {
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Join).Fail(errors.New("no leader"))
 		store.PutLast(b.name, "old")
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		for range 1000 {
 			store.Put(b.name, time.Now().String())
 			time.Sleep(ttl / 100)
@@ -472,11 +473,11 @@ func TestALineInBadWeatherHasOneLeader(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store, b := memkv.NewQueue(), newBallot(t)
 			dice := rand.New(rand.NewPCG(seed, 4)) //nolint:gosec // a schedule, no secret
-			fleet := []*kvfault.Store{}
+			fleet := []*kvfault.Link{}
 			for _, id := range []string{"a", "b", "c"} {
 				faults := kvfault.Wrap(store)
 				fleet = append(fleet, faults)
-				b.hold(b.candidate(faults, id), id)
+				b.hold(b.candidate(faults.Store, id), id)
 			}
 			strikes := []func(kvfault.Faults){
 				kvfault.Faults.DropReplies, kvfault.Faults.DropRequests, kvfault.Faults.Hang,
@@ -522,7 +523,7 @@ func TestAPlaceThatIsTakenAfterAnOutageIsKept(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Create).Fail(errors.New("no leader"))
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		time.Sleep(3 * ttl)
 		store.PutLast(b.name, "old")
 		faults.Heal()
@@ -543,7 +544,7 @@ func TestARefusedClaimDoesNotCostAPlace(t *testing.T) {
 		store, b := memkv.NewQueue(), newBallot(t)
 		store.PutLast(b.name, "old")
 		faults := kvfault.Wrap(store)
-		b.run(b.candidate(&forgetful{faults}, "a"), "a")
+		b.run(b.candidate(views.Over(faults.Store, forgetful{faults.Store}), "a"), "a")
 		time.Sleep(ttl / 2)
 		require.NotZero(t, faults.Calls(kvfault.Create), "it has claimed")
 		store.Remove(b.name)
@@ -554,9 +555,9 @@ func TestARefusedClaimDoesNotCostAPlace(t *testing.T) {
 }
 
 // A forgetful store shows a vacancy after each foreign record that it shows.
-type forgetful struct{ *kvfault.Store }
+type forgetful struct{ kv.Store }
 
-func (s *forgetful) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+func (s forgetful) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
 		for rec, err := range s.Store.Watch(ctx, name) {
 			if !yield(rec, err) {

@@ -25,7 +25,7 @@ func TestWhereObserversJudgeTheNextLeadsATTLAfterTheLastRefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, b := memregister.New(), newBallot(t)
 		net := kvfault.Wrap(judge(reg))
-		b.run(b.candidate(net, "a"), "a")
+		b.run(b.candidate(net.Store, "a"), "a")
 		time.Sleep(ttl)
 		for _, id := range []string{"b", "c", "d"} {
 			b.run(b.candidate(judge(reg), id), id)
@@ -44,7 +44,7 @@ func TestWhereObserversJudgeWhoComesAnewWaitsForATTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, b := memregister.New(), newBallot(t)
 		net := kvfault.Wrap(judge(reg))
-		b.run(b.candidate(net, "a"), "a")
+		b.run(b.candidate(net.Store, "a"), "a")
 		time.Sleep(ttl)
 		net.On().DropRequests()
 		time.Sleep(time.Hour)

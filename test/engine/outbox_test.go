@@ -45,7 +45,7 @@ func TestALogHandlerOrAHookThatBlocksEndsNoTerm(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b, faults := newBallot(t), kvfault.Wrap(memkv.New())
 				w := &stuckWriter{freed: make(chan struct{})}
-				stop := b.run(b.candidate(faults, "a", firstCome, func(o *election.Options) { stick(o, w) }), "a")
+				stop := b.run(b.candidate(faults.Store, "a", firstCome, func(o *election.Options) { stick(o, w) }), "a")
 				time.Sleep(ttl)
 				for range 500 { // a refresh that fails is worth a record
 					faults.On(kvfault.Refresh).Next(1).Fail(errStore)

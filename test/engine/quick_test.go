@@ -21,12 +21,12 @@ import (
 // that answers at once, what is done in the background is always done in time.
 func distant(store kv.Store) kv.Store {
 	faults := twice(store)
-	for _, safe := range []*kvfault.Store{faults.Store, faults.heirs} {
+	for _, safe := range []*kvfault.Link{faults.Link, faults.heirs} {
 		for _, op := range []kvfault.Op{kvfault.Create, kvfault.Swap, kvfault.HandOver, kvfault.Refresh, kvfault.Delete, kvfault.Get, kvfault.Watch} {
 			safe.On(op).DelayReplies(time.Millisecond)
 		}
 	}
-	return faults
+	return faults.Store
 }
 
 // withOrder makes candidates stand in an order.

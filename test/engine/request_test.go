@@ -41,7 +41,7 @@ func TestWhoWasCalledForARequestThatIsGoneIsNotPreferred(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
-		b.succession(faults, store)
+		b.succession(faults.Store, store)
 		faults.heirs.On(kvfault.Watch).DelayReplies(ttl / 5)
 		rec := b.ask(store, b.last().Token(), "b")
 		time.Sleep(ttl / 10)
@@ -64,7 +64,7 @@ func TestALeaderThatIsNotToldThatItHasAnsweredComplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
-		b.run(b.candidate(faults, "a", firstCome), "a")
+		b.run(b.candidate(faults.Store, "a", firstCome), "a")
 		time.Sleep(ttl)
 		faults.On(kvfault.Swap).Next(1).FailReplies(errStore)
 		began := time.Now()
@@ -80,7 +80,7 @@ func TestAnAskerTakesNobodyElsesRequestBack(t *testing.T) {
 		rec := p.ask(p.store, 0, "")
 		asker := kvfault.Wrap(p.store)
 		asker.On(kvfault.Create).Fail(errStore)
-		require.ErrorContains(t, election.RequestResign(t.Context(), asker, p.name), "cannot tell whether the request was made")
+		require.ErrorContains(t, election.RequestResign(t.Context(), asker.Store, p.name), "cannot tell whether the request was made")
 		there, err := p.store.Get(t.Context(), p.name+":request")
 		require.NoError(t, err)
 		require.Equal(t, rec, there)

@@ -96,7 +96,7 @@ func TestATermThatIsWonAsShutdownComesIsFreedAndNotKept(t *testing.T) {
 		faults := kvfault.Wrap(store)
 		cause := errors.New("deploy")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		err := b.candidate(winning{faults, func() { cancel(cause) }}, "a").Run(ctx, func(context.Context, *election.Term) error {
+		err := b.candidate(winning{faults.Store, func() { cancel(cause) }}, "a").Run(ctx, func(context.Context, *election.Term) error {
 			panic("must not be called")
 		})
 		require.ErrorIs(t, err, cause)
@@ -264,6 +264,6 @@ func TestManyCandidatesOneLeader(t *testing.T) {
 
 func TestRunWithoutWorkIsRefusedBeforeItCampaigns(t *testing.T) {
 	faults := kvfault.Wrap(memkv.New())
-	require.ErrorContains(t, newBallot(t).candidate(faults, "a").Run(t.Context(), nil), "lead is nil")
+	require.ErrorContains(t, newBallot(t).candidate(faults.Store, "a").Run(t.Context(), nil), "lead is nil")
 	require.Zero(t, faults.Calls(kvfault.Create)+faults.Calls(kvfault.Watch))
 }

@@ -149,7 +149,7 @@ func TestResignTellsOfALossThatNobodyHasToldYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On(kvfault.Watch).DropRequests()
 		store.Remove(b.name)
@@ -162,19 +162,19 @@ func TestResignTellsOfALossThatNobodyHasToldYet(t *testing.T) {
 // Invariant 10: one trouble does not hide the other.
 func TestResignTellsOfALossWhateverElseGoesWrong(t *testing.T) {
 	for what, trouble := range map[string]struct {
-		with func(heirs *kvfault.Store)
+		with func(heirs *kvfault.Link)
 		told error // by Resign as well; nil if that is not its own trouble
 	}{
-		"the heir's place cannot be given up": {func(heirs *kvfault.Store) { heirs.On(kvfault.Delete).Fail(errStore) }, errStore},
-		"nor does that answer":                {func(heirs *kvfault.Store) { heirs.On(kvfault.Delete).DropRequests() }, context.DeadlineExceeded},
-		"nobody can tell who is heir":         {func(heirs *kvfault.Store) { heirs.On(kvfault.Get).Fail(errStore) }, nil},
+		"the heir's place cannot be given up": {func(heirs *kvfault.Link) { heirs.On(kvfault.Delete).Fail(errStore) }, errStore},
+		"nor does that answer":                {func(heirs *kvfault.Link) { heirs.On(kvfault.Delete).DropRequests() }, context.DeadlineExceeded},
+		"nobody can tell who is heir":         {func(heirs *kvfault.Link) { heirs.On(kvfault.Get).Fail(errStore) }, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := twice(store)
 				trouble.with(faults.heirs)
-				term, err := b.candidate(faults, "a", byRank(0)).Campaign(t.Context())
+				term, err := b.candidate(faults.Store, "a", byRank(0)).Campaign(t.Context())
 				require.NoError(t, err)
 				faults.On(kvfault.Watch).DropRequests()
 				store.Remove(b.name)
@@ -208,7 +208,7 @@ func resignSoon(t *testing.T, term *election.Term) error {
 func TestResignThatIsCalledAgainAndAgainComesToAnEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On(kvfault.Delete).Fail(errStore)
 		for range 100 {
@@ -227,7 +227,7 @@ func TestTransferTellsOfALossThatNobodyHasToldYet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := twice(store)
-		term, err := b.candidate(faults, "a", firstCome).Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a", firstCome).Campaign(t.Context())
 		require.NoError(t, err)
 		b.run(b.candidate(store, "b", firstCome), "b")
 		time.Sleep(ttl)
@@ -241,7 +241,7 @@ func TestTransferTellsOfALossThatNobodyHasToldYet(t *testing.T) {
 func TestResignOfWhatItMayHaveFreedItselfTellsOfNoLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
-		term, err := b.candidate(faults, "a").Campaign(t.Context())
+		term, err := b.candidate(faults.Store, "a").Campaign(t.Context())
 		require.NoError(t, err)
 		faults.On(kvfault.Delete).Next(1).FailReplies(errors.New("connection reset"))
 		require.NoError(t, term.Resign(t.Context()))
@@ -254,7 +254,7 @@ func TestRunSaysThatTheRecordWasGoneWhenItsWorkHadEnded(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
 		var told strings.Builder
-		c := b.candidate(faults, "a", func(o *election.Options) {
+		c := b.candidate(faults.Store, "a", func(o *election.Options) {
 			o.Logger = slog.New(slog.NewTextHandler(&told, nil))
 		})
 		require.NoError(t, c.Run(t.Context(), func(context.Context, *election.Term) error {
@@ -271,7 +271,7 @@ func TestRunDoesNotTakeItsOwnReleaseForALoss(t *testing.T) {
 		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
 		faults.On(kvfault.Delete).Next(1).FailReplies(errors.New("connection reset"))
 		var told strings.Builder
-		c := b.candidate(faults, "a", func(o *election.Options) {
+		c := b.candidate(faults.Store, "a", func(o *election.Options) {
 			o.Logger = slog.New(slog.NewTextHandler(&told, nil))
 		})
 		require.NoError(t, c.Run(t.Context(), func(context.Context, *election.Term) error { return nil }))

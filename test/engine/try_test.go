@@ -50,7 +50,7 @@ func TestOneAttemptWaitsForNobodyAndWritesNothing(t *testing.T) {
 
 				faults := kvfault.Wrap(store)
 				began := time.Now()
-				term, err := b.candidate(faults, "b").TryCampaign(t.Context())
+				term, err := b.candidate(faults.Store, "b").TryCampaign(t.Context())
 				require.Nil(t, term)
 				require.ErrorIs(t, err, election.ErrHeld)
 				require.ErrorIs(t, err, kv.ErrHeld, "what the store says is kept")
@@ -79,7 +79,7 @@ func TestOneAttemptWhoseAnswerIsLostLeavesNothingBehind(t *testing.T) {
 				store, b := memkv.New(), newBallot(t)
 				faults := kvfault.Wrap(store)
 				fault(faults.On(kvfault.Create))
-				term, err := b.candidate(faults, "a").TryCampaign(t.Context())
+				term, err := b.candidate(faults.Store, "a").TryCampaign(t.Context())
 				require.Nil(t, term)
 				require.Error(t, err)
 				require.NotErrorIs(t, err, election.ErrHeld)
@@ -93,7 +93,7 @@ func TestOneAttemptWhoseAnswerIsLostLeavesNothingBehind(t *testing.T) {
 func TestOneAttemptInBadHealthAsksTheStoreNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults, sick := kvfault.Wrap(memkv.New()), errors.New("sick")
-		c, err := election.New(faults, "e", &election.Options{TTL: ttl, Health: func(context.Context) error { return sick }})
+		c, err := election.New(faults.Store, "e", &election.Options{TTL: ttl, Health: func(context.Context) error { return sick }})
 		require.NoError(t, err)
 		term, err := c.TryCampaign(t.Context())
 		require.Nil(t, term)

@@ -72,7 +72,7 @@ func TestAWatchGoesOnAfterTroubleWithTheStore(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			for leader, err := range election.Watch(ctx, faults, b.name) {
+			for leader, err := range election.Watch(ctx, faults.Store, b.name) {
 				seen, errs = append(seen, leader), append(errs, err)
 			}
 		}()
@@ -100,7 +100,7 @@ func TestAWatchGoesOnAfterTroubleWithTheStore(t *testing.T) {
 		<-done
 		require.ErrorIs(t, errs[len(errs)-1], context.Canceled)
 
-		for _, err := range election.Watch(t.Context(), faults, b.name) {
+		for _, err := range election.Watch(t.Context(), faults.Store, b.name) {
 			faults.On(kvfault.Watch).Fail(kv.ErrInvalid)
 			if errors.Is(err, kv.ErrInvalid) {
 				cancel = nil // a watch that can never be ends by itself
@@ -114,7 +114,7 @@ func TestAWatchGoesOnAfterTroubleWithTheStore(t *testing.T) {
 func TestACandidateKnowsWhetherItLeadsNow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults, b := kvfault.Wrap(memkv.New()), newBallot(t)
-		c := b.candidate(faults, "a")
+		c := b.candidate(faults.Store, "a")
 		require.False(t, c.IsLeader())
 		term, err := c.Campaign(t.Context())
 		require.NoError(t, err)
@@ -137,7 +137,7 @@ func TestTermsThatNothingKeepsAliveComeLessAndLessOften(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
 		faults := kvfault.Wrap(store)
 		faults.On(kvfault.Refresh).Fail(errStore)
-		b.run(b.candidate(faults, "a"), "a")
+		b.run(b.candidate(faults.Store, "a"), "a")
 		time.Sleep(100 * ttl)
 		require.LessOrEqual(t, len(b.all()), 16, "eight TTL between them in the end")
 		require.Greater(t, len(b.all()), 8, "and no more than that")

@@ -35,7 +35,7 @@ func TestACampaignThatIsCancelledLeavesNoRecordThatComesLate(t *testing.T) {
 						time.Sleep(late)
 						faults.Deliver(t.Context())
 					})
-					_, err := campaign(ctx, b.candidate(faults, "a"))
+					_, err := campaign(ctx, b.candidate(faults.Store, "a"))
 					require.ErrorIs(t, err, context.Canceled)
 					require.LessOrEqual(t, time.Since(began), time.Second+ttl/3)
 					synctest.Wait()

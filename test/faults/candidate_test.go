@@ -17,6 +17,7 @@ import (
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/internal/trace"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/internal/witness"
 )
 
@@ -47,7 +48,7 @@ func (c *candidate) run(ctx context.Context) error {
 	c.fence = pen
 	// What the engine sees, it is made to answer for: the faults are between the
 	// record of its requests and the store. A planted bug is the engine's.
-	store := c.Observe(c.freezer, c.Name)
+	store := c.Observe(views.Over(c.faults.Store, c.freezer), c.Name)
 	if c.Bug != "" {
 		if store, err = plant(c.Bug, store); err != nil {
 			return err

@@ -7,13 +7,12 @@ import (
 	"sync"
 
 	"github.com/electkv/election/kv"
-	"github.com/electkv/election/kv/kvfault"
 )
 
 // A freezer is a store that stops its process right before a request is sent,
 // or when its answer has come and nobody has seen it.
 type freezer struct {
-	*kvfault.Store
+	kv.Store
 
 	mu    sync.Mutex
 	op    string
@@ -54,10 +53,10 @@ func (f *freezer) Refresh(ctx context.Context, name string, rec kv.Record) (kv.R
 	return f.Store.Refresh(ctx, name, rec)
 }
 
-// RefreshAll implements [kv.Batch]. To a store that is none, it is a refresh of each.
+// RefreshAll implements [kv.Batch].
 func (f *freezer) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
 	f.stop("refresh", false)
-	f.Batch().RefreshAll(ctx, records, func(i int, rec kv.Record, err error) {
+	f.Store.(kv.Batch).RefreshAll(ctx, records, func(i int, rec kv.Record, err error) {
 		f.stop("refresh", true)
 		tell(i, rec, err)
 	})
@@ -73,11 +72,11 @@ func (f *freezer) Delete(ctx context.Context, name string, rec kv.Record) error 
 func (f *freezer) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
 	f.stop("delete", false)
 	defer f.stop("delete", true)
-	return f.Store.Vacate(ctx, name, rec, place)
+	return f.Store.(kv.Vacate).Vacate(ctx, name, rec, place)
 }
 
 func (f *freezer) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
 	f.stop("handover", false)
 	defer f.stop("handover", true)
-	return f.Store.HandOver(ctx, name, old, place, heir, note)
+	return f.Store.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)
 }

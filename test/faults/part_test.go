@@ -77,7 +77,7 @@ func act(text string) int {
 		tell:    witness.Tell(os.Stdout, cancel),
 		log:     slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		faults:  faults,
-		freezer: &freezer{Store: faults},
+		freezer: &freezer{Store: faults.Store},
 		close:   cancel,
 		orders:  make(chan string, 1),
 	}
@@ -117,7 +117,7 @@ type process struct {
 	part
 	tell    func(history.Event)
 	log     *slog.Logger
-	faults  *kvfault.Store
+	faults  *kvfault.Link
 	freezer *freezer
 	close   context.CancelCauseFunc
 	orders  chan string // for whoever leads: resign, panic

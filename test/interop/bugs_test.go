@@ -43,7 +43,7 @@ func (p *process) plant(store kv.Store, name string) (kv.Store, error) {
 		return blind{mistake.BlindRefresh(store)}, nil
 	case bugIgnoresLine:
 		if lines, ok := store.(kv.Queue); ok {
-			return ignoresLine{lines}, nil
+			return ignoresLine{store, lines}, nil
 		}
 	}
 	return nil, fmt.Errorf("unknown bug %q", p.Bug)
@@ -167,19 +167,19 @@ func (v noRefresh) Refresh(_ context.Context, _ string, rec kv.Record) (kv.Recor
 }
 
 // ignoresLine takes a place in line for the lead: it looks at its own key only.
-type ignoresLine struct{ kv.Queue }
-
-// Lines implements [kv.Queue]: it does not wait in line.
-func (v ignoresLine) Lines() bool { return false }
+type ignoresLine struct {
+	kv.Store
+	line kv.Queue
+}
 
 // Create implements [kv.Store].
 func (v ignoresLine) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	return v.Join(ctx, name, rec)
+	return v.line.Join(ctx, name, rec)
 }
 
 // Refresh implements [kv.Store].
 func (v ignoresLine) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
-	place, _, err := v.Stay(ctx, name, rec)
+	place, _, err := v.line.Stay(ctx, name, rec)
 	return place, err
 }
 

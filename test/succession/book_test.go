@@ -4,7 +4,6 @@ package succession_test
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 )
 
@@ -61,7 +61,7 @@ func newBook(name string) *book { return &book{name: name} }
 // open returns a view of a store that writes down what who does. What concerns
 // the leaders' safe goes through the view that is given for it.
 func (b *book) open(who string, store, leading kv.Store) kv.Store {
-	return &noted{Store: store, leading: leading, who: who, book: b}
+	return views.Over(store, &noted{Store: store, leading: leading, who: who, book: b})
 }
 
 // page returns how many lines the book has.
@@ -210,15 +210,11 @@ func (n *noted) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 }
 
 func (n *noted) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
-	whole, ok := n.leading.(kv.HandOver)
-	if !ok {
-		return kv.Record{}, errors.ErrUnsupported
-	}
-	_, end, err := n.begin(ctx, swap, name)
+	store, end, err := n.begin(ctx, swap, name)
 	if err != nil {
 		return kv.Record{}, err
 	}
-	got, err := whole.HandOver(ctx, name, old, place, heir, note)
+	got, err := store.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)
 	end(err)
 	return got, err
 }
@@ -231,6 +227,36 @@ func (n *noted) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 	got, err := store.Refresh(ctx, name, rec)
 	end(err)
 	return got, err
+}
+
+// RefreshAll implements [kv.Batch]. Each of the records is written down as a refresh.
+func (n *noted) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	ends := make([]func(error), len(records))
+	for i, r := range records {
+		_, end, err := n.begin(ctx, refresh, r.Name)
+		if err != nil {
+			for i := range records {
+				tell(i, kv.Record{}, err)
+			}
+			return
+		}
+		ends[i] = end
+	}
+	n.Store.(kv.Batch).RefreshAll(ctx, records, func(i int, rec kv.Record, err error) {
+		ends[i](err)
+		tell(i, rec, err)
+	})
+}
+
+// Vacate implements [kv.Vacate]. It is a delete.
+func (n *noted) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	store, end, err := n.begin(ctx, remove, name)
+	if err != nil {
+		return kv.Record{}, err
+	}
+	heir, err := store.(kv.Vacate).Vacate(ctx, name, rec, place)
+	end(err)
+	return heir, err
 }
 
 func (n *noted) Delete(ctx context.Context, name string, rec kv.Record) error {

@@ -18,6 +18,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/internal/history"
 	"github.com/electkv/election/internal/oracle"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/internal/witness"
 	"github.com/electkv/election/kv"
 )
@@ -66,7 +67,7 @@ func (f *fleet) enterBy(l link, id string, o election.Options) *member {
 	observed := m.Observe(l.store, f.name)
 	o.ID, o.OnRole = id, m.becomes
 	var err error
-	m.candidate, err = election.New(f.book.open(id, observed, watched{observed, m}), f.name, &o)
+	m.candidate, err = election.New(f.book.open(id, observed, views.Over(observed, watched{observed, m})), f.name, &o)
 	require.NoError(f.t, err)
 	f.t.Cleanup(f.stop) // before the client is closed
 	ctx, stop := context.WithCancelCause(context.Background())

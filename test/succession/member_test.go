@@ -105,16 +105,17 @@ func (w watched) Swap(ctx context.Context, name string, old, next kv.Record) (kv
 
 func (w watched) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
 	w.gives(old)
-	whole, ok := w.Store.(kv.HandOver)
-	if !ok {
-		return kv.Record{}, errors.ErrUnsupported
-	}
-	return whole.HandOver(ctx, name, old, place, heir, note)
+	return w.Store.(kv.HandOver).HandOver(ctx, name, old, place, heir, note)
 }
 
 func (w watched) Delete(ctx context.Context, name string, rec kv.Record) error {
 	w.gives(rec)
 	return w.Store.Delete(ctx, name, rec)
+}
+
+func (w watched) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	w.gives(rec)
+	return w.Store.(kv.Vacate).Vacate(ctx, name, rec, place)
 }
 
 func (w watched) gives(rec kv.Record) {

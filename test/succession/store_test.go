@@ -105,7 +105,7 @@ var errCut = errors.New("the link is cut")
 func faulty(store kv.Store) link {
 	faults := kvfault.Wrap(store)
 	return link{
-		store: faults,
+		store: faults.Store,
 		cut:   func() { faults.On().Fail(errCut) },
 		hush:  func() { faults.On().DropRequests() },
 		heal:  faults.Heal,

@@ -61,7 +61,7 @@ func shortAndLongTTLs(t *testing.T, open func(t testing.TB) kv.Store) {
 // is over.
 func leaderIsFollowed(t *testing.T, open func(t testing.TB) kv.Store) {
 	faults, name := kvfault.Wrap(open(t)), rand.Text()
-	first, err := election.New(faults, name, &election.Options{TTL: Brief})
+	first, err := election.New(faults.Store, name, &election.Options{TTL: Brief})
 	require.NoError(t, err)
 	old, err := first.Campaign(within(t))
 	require.NoError(t, err)

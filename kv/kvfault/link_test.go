@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/views"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvfault"
 )
@@ -27,7 +28,7 @@ var errDown = errors.New("the server is down")
 type bench struct {
 	*testing.T
 	store  *memkv.Store
-	faults *kvfault.Store
+	faults *kvfault.Link
 	rec    kv.Record
 }
 
@@ -49,13 +50,13 @@ func (b *bench) calls() map[kvfault.Op]func(context.Context) error {
 	next.Value = "changed"
 	return map[kvfault.Op]func(context.Context) error{
 		kvfault.Create: func(ctx context.Context) error {
-			_, err := b.faults.Create(ctx, "another", kv.Record{Signature: "me", TTL: ttl})
+			_, err := b.faults.Store.Create(ctx, "another", kv.Record{Signature: "me", TTL: ttl})
 			return err
 		},
-		kvfault.Swap:    func(ctx context.Context) error { _, err := b.faults.Swap(ctx, name, b.rec, next); return err },
-		kvfault.Refresh: func(ctx context.Context) error { _, err := b.faults.Refresh(ctx, name, b.rec); return err },
-		kvfault.Delete:  func(ctx context.Context) error { return b.faults.Delete(ctx, name, b.rec) },
-		kvfault.Get:     func(ctx context.Context) error { _, err := b.faults.Get(ctx, name); return err },
+		kvfault.Swap:    func(ctx context.Context) error { _, err := b.faults.Store.Swap(ctx, name, b.rec, next); return err },
+		kvfault.Refresh: func(ctx context.Context) error { _, err := b.faults.Store.Refresh(ctx, name, b.rec); return err },
+		kvfault.Delete:  func(ctx context.Context) error { return b.faults.Store.Delete(ctx, name, b.rec) },
+		kvfault.Get:     func(ctx context.Context) error { _, err := b.faults.Store.Get(ctx, name); return err },
 	}
 }
 
@@ -140,7 +141,7 @@ func TestADropTellsOfTheContextsCause(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(b.Context())
 		b.faults.On().DropRequests()
 		time.AfterFunc(patient, func() { cancel(why) })
-		_, err := b.faults.Get(ctx, name)
+		_, err := b.faults.Store.Get(ctx, name)
 		require.ErrorIs(t, err, why)
 	})
 }
@@ -325,7 +326,7 @@ func TestFaultsCanBeChangedWhileInUse(t *testing.T) {
 			go func() {
 				for range 200 {
 					ctx, cancel := context.WithTimeout(b.Context(), time.Millisecond)
-					_, _ = b.faults.Refresh(ctx, name, b.rec)
+					_, _ = b.faults.Store.Refresh(ctx, name, b.rec)
 					cancel()
 				}
 				done <- struct{}{}
@@ -351,7 +352,7 @@ func (b *bench) handsOver() func(context.Context) error {
 	heir, err := b.store.Create(b.Context(), "heir's", kv.Record{Signature: "you", TTL: ttl})
 	require.NoError(b, err)
 	return func(ctx context.Context) error {
-		_, err := b.faults.HandOver(ctx, name, b.rec, "heir's", heir, "note")
+		_, err := b.faults.Store.(kv.HandOver).HandOver(ctx, name, b.rec, "heir's", heir, "note")
 		return err
 	}
 }
@@ -389,12 +390,47 @@ func TestAHandOverInOneStepIsStruckAsOtherWritesAre(t *testing.T) {
 	}
 }
 
-func TestAStoreThatHandsNothingOverInOneStepIsNotMadeTo(t *testing.T) {
+// together refreshes many records one by one.
+type together struct{ *memkv.Queue }
+
+func (s together) RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error)) {
+	for i, r := range records {
+		rec, err := s.Refresh(ctx, r.Name, r.Record)
+		tell(i, rec, err)
+	}
+}
+
+func TestABatchIsOneRequestWithOneAnswer(t *testing.T) {
 	inFakeTime(t, func(b *bench) {
-		b.faults = kvfault.Wrap(struct{ kv.Store }{b.store})
-		require.ErrorIs(t, b.handsOver()(b.Context()), errors.ErrUnsupported)
-		require.False(t, b.touched())
+		b.faults = kvfault.Wrap(together{memkv.NewQueue()})
+		refreshed := func(ctx context.Context) (errs [2]error) {
+			b.faults.Store.(kv.Batch).RefreshAll(ctx, make([]kv.Held, 2), func(i int, _ kv.Record, err error) { errs[i] = err })
+			return errs
+		}
+		for _, err := range refreshed(b.Context()) {
+			require.ErrorIs(t, err, kv.ErrInvalid, "the store's own answer")
+		}
+		b.faults.On(kvfault.Refresh).Next(1).Fail(errDown)
+		require.Equal(t, [2]error{errDown, errDown}, refreshed(b.Context()))
+		b.faults.On(kvfault.Refresh).Next(1).DropReplies()
+		b.waits(func(ctx context.Context) error {
+			errs := refreshed(ctx)
+			require.Equal(t, errs[0], errs[1])
+			return errs[0]
+		})
+		require.Equal(t, 3, b.faults.Calls(kvfault.Refresh))
 	})
+}
+
+func TestALinkShowsWhatTheStoreCanDo(t *testing.T) {
+	whole := views.Of(together{memkv.NewQueue()})
+	for _, can := range []views.Parts{
+		{}, {Queue: whole.Queue}, {HandOver: whole.HandOver}, {Vacate: whole.Vacate}, {Batch: whole.Batch}, whole,
+	} {
+		require.Equal(t, can.Has(), views.Of(kvfault.Wrap(can.With(memkv.New())).Store).Has())
+	}
+	_, board := kvfault.Wrap(memkv.New()).Store.(kv.Board)
+	require.False(t, board, "each watch is struck by itself")
 }
 
 func TestOperationsHaveNames(t *testing.T) {
