@@ -1,6 +1,7 @@
 package election
 
 import (
+	"fmt"
 	"math"
 	"time"
 
@@ -40,6 +41,17 @@ func (c *Candidate) noHeir(s entry) bool {
 func keepsLines(store kv.Store) bool {
 	_, ok := store.(kv.Queue)
 	return ok
+}
+
+// checkLines refuses a wrapper that hides the lines of what it wraps. New has asked the store
+// for the TTL.
+func checkLines(store kv.Store, ttl time.Duration) error {
+	if life, _ := store.Lifetime(ttl); !life.Queue || keepsLines(store) {
+		return nil
+	}
+	return fmt.Errorf("election: %T hides that candidates of the store that it wraps wait in line (kv.Queue): "+
+		"they would stand beside the line, and not be elected while others wait; "+
+		"give it Join and Stay, or embed the store's own type in place of kv.Store", store)
 }
 
 // handsOver reports whether a safe of the store can be handed over in one step.

@@ -180,7 +180,8 @@ type Candidate struct {
 //
 // The error says which argument is wrong, and what would be right: an empty or
 // overlong name, a TTL that the store cannot honour, a margin that does not fit
-// the TTL, a succession that makes no sense.
+// the TTL, a succession that makes no sense, a store whose wrapper hides that candidates
+// wait in line (kv.Queue).
 func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if store == nil {
 		return nil, errors.New("election: store is nil")
@@ -201,6 +202,9 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	}
 	p, err := o.paceFor(store)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkLines(store, o.TTL); err != nil {
 		return nil, err
 	}
 	if err := o.checkSuccession(); err != nil {

@@ -1,6 +1,8 @@
 package election_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/kv"
+	"github.com/electkv/election/kv/kvfault"
 )
 
 func TestNewSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
@@ -38,6 +41,28 @@ func TestNewSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 	require.ErrorIs(t, err, kv.ErrInvalid, "a TTL that the store cannot honour")
 	_, err = election.New(store, "naïve/名前 1", nil)
 	require.NoError(t, err)
+}
+
+// traced is a wrapper as users write them.
+type traced struct{ kv.Store }
+
+func (s traced) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	return s.Store.Create(ctx, name, rec)
+}
+
+// A candidate that stands beside a line is not elected while others wait in it, and nothing
+// would say why.
+func TestAWrapperThatHidesThatCandidatesWaitInLineIsRefused(t *testing.T) {
+	line := memkv.NewQueue()
+	for _, hidden := range []kv.Store{traced{line}, &traced{line}, &line.Store, traced{kvfault.Wrap(line).Store}} {
+		_, err := election.New(hidden, "jobs", nil)
+		require.ErrorContains(t, err, fmt.Sprintf("%T hides that candidates", hidden))
+		require.ErrorContains(t, err, "give it Join and Stay, or embed the store's own type")
+	}
+	for _, kept := range []kv.Store{traced{memkv.New()}, line, struct{ *memkv.Queue }{line}, struct{ kv.Queue }{line}, kvfault.Wrap(line).Store} {
+		_, err := election.New(kept, "jobs", nil)
+		require.NoError(t, err, "%T", kept)
+	}
 }
 
 // coarse is a store with a floor under its TTLs.

@@ -16,6 +16,25 @@
 // each operation to one atomic primitive of its store. It keeps no state that could not be
 // read back from the store, except about leases that it has ready or lets records of its
 // process share. It never closes the client that it was given.
+//
+// # Wrappers
+//
+// What a store can do beyond a Store is told by its type: it may be a [Queue], a [HandOver], a
+// [Vacate], a [Batch], a [Board]. A struct that embeds a Store hides all of that. To keep it,
+// embed the type of the store that is wrapped:
+//
+//	type counting struct {
+//		*etcdkv.Store // not kv.Store
+//		creates atomic.Int64
+//	}
+//
+// Some methods do the same in different ways: Create and Join; Refresh, RefreshAll and Stay;
+// Swap and HandOver; Delete and Vacate; Watch and Follow. A wrapper that changes one of them
+// may have to change the others.
+//
+// To hide a HandOver, a Vacate, a Batch or a Board costs speed, and nothing else. To hide a
+// Queue would put candidates beside the line, where they are not elected while others wait.
+// Package election refuses such a wrapper, by [Lifetime].Queue.
 package kv
 
 import (
@@ -105,6 +124,10 @@ type Lifetime struct {
 	// Max is the longest time until the store lets another in, as long as the
 	// store itself is healthy. A Consul session lasts up to twice its TTL.
 	Max time.Duration
+	// Queue is set if candidates wait in line for the store's safes: the store is a [Queue],
+	// and what wraps it has to be one too. A candidate beside a line is not elected while
+	// others wait in it.
+	Queue bool
 }
 
 // The definite outcomes. They are matched with errors.Is; a store may wrap them
@@ -217,7 +240,8 @@ type Store interface {
 	// spins, whatever is in the safe. Everything that it started ends with the loop.
 	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
 
-	// Lifetime says how long records with this ttl live. It sends no requests.
+	// Lifetime says how long records with this ttl live. It sends no requests. A wrapper
+	// passes it on.
 	// It returns ErrInvalid if the store cannot honour ttl.
 	Lifetime(ttl time.Duration) (Lifetime, error)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -140,6 +141,17 @@ func TestALayoutThatCannotBeIsRefusedByEveryOperation(t *testing.T) {
 			_, err = store.(kv.Queue).Join(within(t, patience), "safe", signed("v"))
 			require.ErrorIs(t, err, kv.ErrInvalid)
 		}
+	}
+}
+
+func TestOnlyAQueueKeepsLines(t *testing.T) {
+	for _, options := range everyLayout() {
+		store := openWith(t, nil, options, testenv.Etcd(t))
+		_, lines := store.(kv.Queue)
+		require.Equal(t, options.queue, lines, title(options))
+		life, err := store.Lifetime(time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, options.queue, life.Queue, title(options))
 	}
 }
 

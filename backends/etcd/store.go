@@ -203,7 +203,7 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 		return kv.Lifetime{}, fmt.Errorf("etcdkv: lifetime: %w", err)
 	}
 	granted := time.Duration(seconds) * time.Second
-	return kv.Lifetime{Min: granted, Max: max(granted, shortestLease) + sweep}, nil
+	return kv.Lifetime{Min: granted, Max: max(granted, shortestLease) + sweep, Queue: s.lines}, nil
 }
 
 // outcome is what every operation returns: the record, or an error that names

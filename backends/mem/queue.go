@@ -15,6 +15,7 @@ var _ kv.Queue = (*Queue)(nil)
 // NewQueue returns a store in which all lines are empty.
 func NewQueue() *Queue {
 	q := &Queue{}
+	q.lines = true
 	q.init()
 	return q
 }

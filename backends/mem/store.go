@@ -14,6 +14,7 @@ import (
 
 // Store is a [kv.Store] in memory. Use [New] to make one.
 type Store struct {
+	lines bool // it is a Queue's
 	board *board.Board
 
 	mu    sync.Mutex
@@ -173,7 +174,7 @@ func (s *Store) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	if ttl <= 0 {
 		return kv.Lifetime{}, fmt.Errorf("memkv: TTL %v: want a positive duration: %w", ttl, kv.ErrInvalid)
 	}
-	return kv.Lifetime{Min: ttl, Max: ttl}, nil
+	return kv.Lifetime{Min: ttl, Max: ttl, Queue: s.lines}, nil
 }
 
 // Put writes value at name, as another program that knows nothing of elections would:

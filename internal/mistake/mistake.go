@@ -68,6 +68,19 @@ func (v blindRelease) Delete(ctx context.Context, name string, _ kv.Record) erro
 	return v.Store.Delete(ctx, name, rec)
 }
 
+// BesideLine does not know that candidates wait in line: it claims the safe as where there is
+// no line.
+func BesideLine(store kv.Store) kv.Store { return besideLine{store} }
+
+type besideLine struct{ kv.Store }
+
+// Lifetime implements [kv.Store].
+func (v besideLine) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
+	life, err := v.Store.Lifetime(ttl)
+	life.Queue = false
+	return life, err
+}
+
 // NewNonce signs each try of a create with a new nonce that the engine does not know, so
 // that a record from a lost one belongs to no candidate.
 func NewNonce(store kv.Store) kv.Store { return newNonce{store} }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/electkv/election/internal/mistake"
 	"github.com/electkv/election/internal/sim"
 	"github.com/electkv/election/internal/simulation"
 	"github.com/electkv/election/internal/views"
@@ -268,7 +269,7 @@ func (v *stayer) Delete(ctx context.Context, name string, rec kv.Record) error {
 }
 
 // outside waits for a vacancy, though others are in line.
-func outside(n *sim.Node) kv.Store { return struct{ kv.Store }{n.Store} }
+func outside(n *sim.Node) kv.Store { return mistake.BesideLine(n.Store) }
 
 // rude has the store put a record that joins before all that wait.
 func rude(s *sim.Schedule) { s.Store.Rude = true }

@@ -259,5 +259,5 @@ func (l *link) Get(ctx context.Context, name string) (kv.Record, error) {
 // Lifetime implements [kv.Store].
 func (l *link) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	granted := l.w.Store.grant(ttl)
-	return kv.Lifetime{Min: granted, Max: granted + l.w.Store.Lazy}, nil
+	return kv.Lifetime{Min: granted, Max: granted + l.w.Store.Lazy, Queue: l.w.Store.Lines}, nil
 }

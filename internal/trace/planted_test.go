@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
+	memkv "github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/internal/oracle"
 	"github.com/electkv/election/kv"
 )
@@ -27,6 +28,7 @@ func TestARuntimeThatDoesSomethingElseIsFound(t *testing.T) {
 	for name, bug := range bugs {
 		t.Run(name, func(t *testing.T) {
 			p := newPlay()
+			p.store = memkv.New() // the bugs wait in no line
 			p.bend = func(s kv.Store) kv.Store { return bug.bend(s, p.store) }
 			f := judge(p.resigned(t, election.Options{}))
 			require.Equal(t, oracle.Broken, f.Verdict)

@@ -15,9 +15,27 @@ var queueBreaches = []breach{
 		sentence: "a store without lines has places in line",
 		noticed:  "a store is a queue if it keeps lines, and only then",
 		open: func(good *memkv.Store) kv.Store {
-			q := memkv.NewQueue()
-			return &brokenQueue{broken: &broken{Store: good}, line: q}
+			return &brokenQueue{broken: &broken{Store: good}, line: memkv.NewQueue()}
 		},
+	},
+	{
+		sentence: "a store without lines says that it keeps them",
+		noticed:  "a store is a queue if it keeps lines, and only then",
+		open: func(good *memkv.Store) kv.Store {
+			return &broken{Store: good, life: saying(good, true)}
+		},
+	},
+	{
+		sentence: "a store with lines does not say so",
+		noticed:  "a store is a queue if it keeps lines, and only then",
+		line: func(good *memkv.Queue) kv.Store {
+			return inLine(good, &broken{life: saying(good, false)})
+		},
+	},
+	{
+		sentence: "a wrapper hides the lines of the store",
+		noticed:  "a store is a queue if it keeps lines, and only then",
+		line:     func(good *memkv.Queue) kv.Store { return struct{ kv.Store }{good} },
 	},
 	{
 		sentence: "nobody is told to be first",
@@ -157,6 +175,15 @@ var queueBreaches = []breach{
 			}})
 		},
 	},
+}
+
+// saying says of a store whether candidates wait in line.
+func saying(good kv.Store, lines bool) func(time.Duration) (kv.Lifetime, error) {
+	return func(ttl time.Duration) (kv.Lifetime, error) {
+		life, err := good.Lifetime(ttl)
+		life.Queue = lines
+		return life, err
+	}
 }
 
 // lasting makes records that live a hundred times as long as they say.

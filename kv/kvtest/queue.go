@@ -20,7 +20,7 @@ const (
 	joinInvalid = "Join returns ErrInvalid as Create does. Then nothing happened."
 	noJump      = "A hand-over would jump the line if others wait in it: then Swap returns ErrStale."
 	createLine  = "For Create, a safe is vacant if its line is empty."
-	isQueue     = "A Queue is a Store in which candidates can wait in line for a safe."
+	isQueue     = "A Queue is a Store in which candidates can wait in line for a safe. Lifetime.Queue is set if candidates wait in line for the store's safes."
 )
 
 var queueCases = []Case{
@@ -79,6 +79,7 @@ func (t *trial) gone(name string, place kv.Record) {
 func aStoreIsAQueueIfItKeepsLines(t *trial) {
 	_, ok := t.s.(kv.Queue)
 	require.Equal(t, t.b.Line != nil, ok, "a Backend has Line if its store is a kv.Queue, and only then")
+	require.Equal(t, ok, t.lifetime(t.ttl).Queue, "Lifetime.Queue")
 }
 
 func toJoinAnEmptyLineIsToHaveTheSafe(t *trial) {

@@ -43,7 +43,7 @@ func (p *process) plant(store kv.Store, name string) (kv.Store, error) {
 		return blind{mistake.BlindRefresh(store)}, nil
 	case bugIgnoresLine:
 		if lines, ok := store.(kv.Queue); ok {
-			return ignoresLine{store, lines}, nil
+			return ignoresLine{mistake.BesideLine(store), lines}, nil
 		}
 	}
 	return nil, fmt.Errorf("unknown bug %q", p.Bug)
