@@ -31,8 +31,8 @@ type Backend struct {
 	Remove func(t testing.TB, name string)
 
 	// Line puts value at the end of the line before the name's safe, without an
-	// expiry, as another program does that waits there. It is nil if the store's
-	// safes have no lines; cases that need them are then skipped.
+	// expiry, as another program does that waits there. It is nil if the store is no
+	// [kv.Queue], and only then; cases that need lines are then skipped.
 	Line func(t testing.TB, name, value string)
 
 	// Quit does to a store from Open what the end of its process would. It is nil if
