@@ -25,7 +25,7 @@ import (
 func TestCountsAgreeWithWhatHappened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := kvfault.Wrap(memkv.New())
-		p := newProcess(t, faults, nil)
+		p := newProcess(t, faults.Store, nil)
 		c := p.candidate("billing", "a")
 		faults.On(kvfault.Get).Next(1).Fail(errors.New("cut off"))
 		work := make(chan time.Duration)

@@ -168,7 +168,7 @@ func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 func TestNobodyIsSaidToLeadWhoseTrustIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := kvfault.Wrap(memkv.New())
-		p := newProcess(t, faults, nil)
+		p := newProcess(t, faults.Store, nil)
 		blocked := make(chan struct{})
 		blocks := &election.Hooks{TermDone: func(context.Context, election.TermDoneInfo) { <-blocked }}
 		p.hooks = election.JoinHooks(blocks, p.hooks)
@@ -247,7 +247,7 @@ func TestAStoreThatWasNeverHeardIsSaidToBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		faults := kvfault.Wrap(memkv.New())
 		faults.On().DropRequests()
-		p := newProcess(t, faults, nil)
+		p := newProcess(t, faults.Store, nil)
 		p.run(p.candidate("billing", "a"), 0)
 		time.Sleep(ttl)
 		p.has(map[string]float64{"election_store_contact_timestamp_seconds{billing}": 0, "election_role{billing,candidate}": 1})

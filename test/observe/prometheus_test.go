@@ -138,7 +138,7 @@ func (r *record) series(query string) (labels []map[string]string) {
 func recorded(t *testing.T) *record {
 	store := memkv.New()
 	faults := kvfault.Wrap(store)
-	a, b, c := start(t, store, "a", false), start(t, faults, "b", false), start(t, memkv.New(), "c", true)
+	a, b, c := start(t, store, "a", false), start(t, faults.Store, "b", false), start(t, memkv.New(), "c", true)
 	rules, err := filepath.Abs(alerts)
 	require.NoError(t, err)
 	r := &record{T: t, began: time.Now(), server: testenv.StartPrometheus(t, fmt.Sprintf(`

@@ -81,7 +81,7 @@ func TestNoSpanLastsAsLongAsATermAndLateHooksChangeNoTimes(t *testing.T) {
 			TermDone:      func(context.Context, election.TermDoneInfo) { time.Sleep(time.Second / 2) },
 			ReleaseDone:   func(context.Context, election.ReleaseDoneInfo) { time.Sleep(time.Second / 2) },
 		}
-		c := s.candidate(faults, "billing", "a", func(o *election.Options) { o.Hooks = election.JoinHooks(late, o.Hooks) })
+		c := s.candidate(faults.Store, "billing", "a", func(o *election.Options) { o.Hooks = election.JoinHooks(late, o.Hooks) })
 		require.NoError(t, c.Run(ctx, func(context.Context, *election.Term) error {
 			time.Sleep(ttl)
 			return nil
@@ -164,7 +164,7 @@ func TestAnOutageOfTheStoreIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, faults := newStage(t, nil), kvfault.Wrap(memkv.New())
 		s.drain = 2 * time.Second
-		s.run(t.Context(), s.candidate(faults, "billing", "a"))
+		s.run(t.Context(), s.candidate(faults.Store, "billing", "a"))
 		synctest.Wait()
 		contact := s.metrics()["election.store.contact.timestamp[s]{election.name=billing}"]
 		faults.On().DropRequests()
@@ -288,7 +288,7 @@ func TestACampaignThatIsGivenUpHasNotFailed(t *testing.T) {
 		require.ErrorIs(t, err, election.ErrHeld)
 		broken := kvfault.Wrap(store)
 		broken.On(kvfault.Create).DropRequests()
-		_, err = s.candidate(broken, "other", "d").TryCampaign(t.Context())
+		_, err = s.candidate(broken.Store, "other", "d").TryCampaign(t.Context())
 		require.Error(t, err)
 		for id, want := range map[string]string{"b": "cancelled", "c": "refused", "d": ""} {
 			campaign := s.one("election.campaign", id)

@@ -25,7 +25,7 @@ func TestPrometheusGetsNamesInItsOwnForm(t *testing.T) {
 		telemetry, err := electionotel.New(&electionotel.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(exporter))})
 		require.NoError(t, err)
 		faults := kvfault.Wrap(memkv.New())
-		c, err := election.New(faults, "billing", &election.Options{ID: "a", TTL: ttl, NoHeir: true, Hooks: telemetry.Hooks()})
+		c, err := election.New(faults.Store, "billing", &election.Options{ID: "a", TTL: ttl, NoHeir: true, Hooks: telemetry.Hooks()})
 		require.NoError(t, err)
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
