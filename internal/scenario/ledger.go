@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	memkv "github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/kv"
 )
 
 // A ledger is the store itself, beneath what the candidates see of it. It notes
 // which record handed the safe to which, and that no candidate sends requests without a pause.
 type ledger struct {
-	kv.Store
+	*memkv.Store
 	t testing.TB
 
 	mu    sync.Mutex
@@ -48,21 +49,26 @@ func (l *ledger) Create(ctx context.Context, name string, rec kv.Record) (kv.Rec
 
 // Swap implements [kv.Store].
 func (l *ledger) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
-	l.count()
-	rec, err := l.swap(ctx, name, old, next)
-	if err == nil && name == scene && rec.Token != old.Token {
-		l.freed(old.Token)
-	}
-	return rec, err
+	return l.hand(name, old, func() (kv.Record, error) { return l.Store.Swap(ctx, name, old, next) })
 }
 
-// swap notes which record was handed the safe, before any candidate knows.
-func (l *ledger) swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+// HandOver implements [kv.HandOver].
+func (l *ledger) HandOver(ctx context.Context, name string, old kv.Record, place string, heir kv.Record, note string) (kv.Record, error) {
+	return l.hand(name, old, func() (kv.Record, error) { return l.Store.HandOver(ctx, name, old, place, heir, note) })
+}
+
+// hand notes which record was handed the safe, before any candidate knows.
+func (l *ledger) hand(name string, old kv.Record, write func() (kv.Record, error)) (kv.Record, error) {
+	l.count()
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	rec, err := l.Store.Swap(ctx, name, old, next)
-	if err == nil && name == scene && rec.Token != old.Token {
+	rec, err := write()
+	handed := err == nil && name == scene && rec.Token != old.Token
+	if handed {
 		l.from[rec.Token] = old.Token
+	}
+	l.mu.Unlock()
+	if handed {
+		l.freed(old.Token)
 	}
 	return rec, err
 }
@@ -81,6 +87,16 @@ func (l *ledger) Delete(ctx context.Context, name string, rec kv.Record) error {
 		l.freed(rec.Token)
 	}
 	return err
+}
+
+// Vacate implements [kv.Vacate].
+func (l *ledger) Vacate(ctx context.Context, name string, rec kv.Record, place string) (kv.Record, error) {
+	l.count()
+	heir, err := l.Store.Vacate(ctx, name, rec, place)
+	if err == nil && name == scene {
+		l.freed(rec.Token)
+	}
+	return heir, err
 }
 
 // Get implements [kv.Store].

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
-	"github.com/electkv/election/backends/mem"
 	"github.com/electkv/election/internal/seam"
 )
 
@@ -57,7 +56,7 @@ func TestTwoLeadersAreNoticedInAScenario(t *testing.T) {
 			require.NoError(t, w.step(st))
 		}
 		require.Empty(t, found.all())
-		w.store.Store.(*memkv.Store).Remove(scene)
+		w.store.Remove(scene)
 		time.Sleep(time.Second)
 		require.Len(t, found.all(), 1)
 		require.Regexp(t, `^two leaders: b begins term \d+ while a's term \d+ is alive$`, found.all()[0])
