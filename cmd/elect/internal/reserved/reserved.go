@@ -9,6 +9,9 @@ const (
 	hold    = ":hold"
 )
 
+// Heir returns the name of the heir's safe of an election.
+func Heir(name string) string { return name + heir }
+
 // Beside returns the names of the safes beside that of an election: its heir's, the
 // one for requests to its leader, and the one that keeps it closed.
 func Beside(name string) []string { return []string{name + heir, name + request, name + hold} }
