@@ -2,6 +2,8 @@ package stores
 
 import (
 	"context"
+	"errors"
+	"iter"
 	"os"
 	"time"
 
@@ -54,6 +56,11 @@ type Backend interface {
 	forget(ctx context.Context, name string) error
 	// oldLocks returns the locks at a name that services had before.
 	oldLocks(ctx context.Context, name string) ([]oldlock.Lock, error)
+	// names yields the names with a prefix for which the store has a record of this library,
+	// or had one, as far as it tells: in any order, some perhaps twice, and those of the safes
+	// beside an election's too. An error is the last thing that it yields. One that matches
+	// errors.ErrUnsupported says that this kind of store tells no names.
+	names(ctx context.Context, prefix string) iter.Seq2[string, error]
 }
 
 // A base has nothing to close or to remove, and nothing to say.
@@ -110,3 +117,6 @@ func (base) Unknown(foreign bool) Finding {
 
 func (base) forget(context.Context, string) error                     { return nil }
 func (base) oldLocks(context.Context, string) ([]oldlock.Lock, error) { return nil, nil }
+func (base) names(context.Context, string) iter.Seq2[string, error] {
+	return failing(errors.ErrUnsupported)
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"time"
@@ -186,6 +187,45 @@ func (c *consulStore) remove(ctx context.Context, key string) error {
 
 func (c *consulStore) oldLocks(ctx context.Context, name string) ([]oldlock.Lock, error) {
 	return oldlock.Consul(ctx, c.client, &c.view, name)
+}
+
+// observedFlags are those of a record whose expiry observers judge.
+const observedFlags = 0x6f62736572766564
+
+// names reads all keys with the prefix, in one request: Consul has no pages. A lock that is
+// open may be another program's.
+func (c *consulStore) names(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	from := c.view.Prefix + prefix
+	if from == "" {
+		return failing(errNoPrefix)
+	}
+	return func(yield func(string, error) bool) {
+		pairs, _, err := c.client.KV().List(from, (&api.QueryOptions{}).WithContext(ctx))
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, pair := range pairs {
+			name := strings.TrimPrefix(pair.Key, c.view.Prefix)
+			if c.isElection(pair) && !yield(strings.TrimSuffix(name, companionSuffix), nil) {
+				return
+			}
+		}
+	}
+}
+
+// isElection reports whether a key, or its companion, is that of a safe.
+func (c *consulStore) isElection(pair *api.KVPair) bool {
+	text := string(pair.Value)
+	switch {
+	case c.view.Observed:
+		return pair.Flags == observedFlags && !kv.DecodeObserved(text).Foreign
+	case pair.Flags != api.LockFlagValue:
+		return false
+	case c.view.Plain:
+		return strings.HasSuffix(pair.Key, companionSuffix)
+	}
+	return pair.Session == "" || !kv.Decode(text).Foreign
 }
 
 // Examine asks the agent about the servers, and about itself.

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -185,6 +186,56 @@ func (l *location) etcdEndpoints() error {
 
 func (e *etcdStore) oldLocks(ctx context.Context, name string) ([]oldlock.Lock, error) {
 	return oldlock.Etcd(ctx, e.client, &e.view, name)
+}
+
+// page is how many keys a listing reads at once.
+const page = 256
+
+// names reads all keys with the prefix. Without their values it could not tell which are
+// elections.
+func (e *etcdStore) names(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	from := e.view.Prefix + prefix
+	if from == "" {
+		return failing(errNoPrefix)
+	}
+	end := clientv3.GetPrefixRangeEnd(from)
+	return func(yield func(string, error) bool) {
+		for {
+			got, err := e.client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(page))
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, pair := range got.Kvs {
+				if name, ok := e.nameAt(string(pair.Key), string(pair.Value)); ok && !yield(name, nil) {
+					return
+				}
+			}
+			if !got.More {
+				return
+			}
+			from = string(got.Kvs[len(got.Kvs)-1].Key) + "\x00"
+		}
+	}
+}
+
+// nameAt returns the name of the safe to which a key belongs, if it has a record's text.
+func (e *etcdStore) nameAt(key, value string) (string, bool) {
+	decode := kv.Decode
+	if e.view.Observed {
+		decode = kv.DecodeObserved
+	}
+	name, ok := strings.CutPrefix(key, e.view.Prefix)
+	if e.view.Layout != etcdkv.OneKey {
+		slash := strings.LastIndexByte(name, '/')
+		name, ok = name[:max(slash, 0)], ok && slash > 0
+	}
+	companion := true
+	if e.view.Plain {
+		name, companion = strings.CutSuffix(name, companionSuffix)
+	}
+	name, whole := strings.CutSuffix(name, e.view.Suffix)
+	return name, ok && companion && whole && !decode(value).Foreign
 }
 
 // Examine asks each member of the URL, and one about all.

@@ -1,9 +1,14 @@
 package stores
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"iter"
+	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -65,6 +70,53 @@ func (f *fileStore) Absent() string { return absent(f.dir) }
 
 func (f *fileStore) forget(_ context.Context, name string) error {
 	return os.RemoveAll(filepath.Join(f.dir, "safes", strings.ReplaceAll(name, ":", "%3a")))
+}
+
+// names reads the folders of the safes, which stay when a safe is vacant. A long name is cut in
+// the folder's; the record has it in full, and while there is none it is unknown.
+func (f *fileStore) names(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		safes := filepath.Join(f.dir, "safes")
+		entries, err := os.ReadDir(safes)
+		if errors.Is(err, fs.ErrNotExist) {
+			return
+		}
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, entry := range entries {
+			if ctx.Err() != nil {
+				yield("", context.Cause(ctx))
+				return
+			}
+			escaped := entry.Name()
+			if strings.Contains(escaped, "~") {
+				escaped = fullName(filepath.Join(safes, escaped))
+			}
+			name, err := url.PathUnescape(escaped)
+			if err == nil && entry.IsDir() && strings.HasPrefix(name, prefix) && !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+// fullName returns the name in a page of a safe's folder as it is escaped there, empty if there
+// is none.
+func fullName(folder string) string {
+	pages, _ := os.ReadDir(folder) // what cannot be read has no name
+	for _, entry := range pages {
+		text, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		first, _, _ := bytes.Cut(text, []byte("\n"))
+		page := struct {
+			Name string `json:"name"`
+		}{}
+		if err == nil && json.Unmarshal(first, &page) == nil && page.Name != "" {
+			return page.Name
+		}
+	}
+	return ""
 }
 
 // Examine looks at the directory and at this host.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -141,6 +143,91 @@ func (r *redisStore) forget(ctx context.Context, name string) (err error) {
 
 func (r *redisStore) oldLocks(ctx context.Context, name string) ([]oldlock.Lock, error) {
 	return oldlock.Redis(ctx, r.client, &r.view, name)
+}
+
+// counterEnding ends the key of a safe's counter, which stays when the safe is vacant.
+const counterEnding = ":election-fence"
+
+// names looks for the counters of safes among all keys of the database.
+func (r *redisStore) names(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for counter, err := range r.scan(ctx, "*"+globbed(r.view.Prefix+prefix)+"*"+counterEnding) {
+			if err != nil {
+				yield("", err)
+				return
+			}
+			name, ok := strings.CutPrefix(counted(counter), r.view.Prefix)
+			if ok && strings.HasPrefix(name, prefix) && !yield(name, nil) {
+				return
+			}
+		}
+	}
+}
+
+// counted returns the key that a counter belongs to: the one between braces, or in a cluster
+// the one whose own hash tag the counter has, too.
+func counted(counter string) string {
+	key := strings.TrimSuffix(counter, counterEnding)
+	if inner, ok := strings.CutPrefix(key, "{"); ok {
+		if inner, ok = strings.CutSuffix(inner, "}"); ok && !strings.Contains(inner, "}") {
+			return inner
+		}
+	}
+	return strings.TrimSuffix(key, ":")
+}
+
+// globbed returns a pattern of Redis for the text itself.
+func globbed(text string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`, "^", `\^`).Replace(text)
+}
+
+// scan yields the keys that match, of all primaries where there are several. Some may come
+// twice.
+func (r *redisStore) scan(ctx context.Context, pattern string) iter.Seq2[string, error] {
+	cluster, ok := r.client.(*redis.ClusterClient)
+	if !ok {
+		return each(ctx, r.client, pattern)
+	}
+	return func(yield func(string, error) bool) {
+		var mu sync.Mutex // all primaries are asked at once
+		all := []string{}
+		err := cluster.ForEachMaster(ctx, func(ctx context.Context, primary *redis.Client) error {
+			for key, err := range each(ctx, primary, pattern) {
+				if err != nil {
+					return err
+				}
+				mu.Lock()
+				all = append(all, key)
+				mu.Unlock()
+			}
+			return nil
+		})
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for _, key := range all {
+			if !yield(key, nil) {
+				return
+			}
+		}
+	}
+}
+
+// each yields the keys of one server that match.
+func each(ctx context.Context, client redis.Cmdable, pattern string) iter.Seq2[string, error] {
+	const count = 1000 // that the server looks at for one answer
+	return func(yield func(string, error) bool) {
+		keys := client.Scan(ctx, 0, pattern, count).Iterator()
+		for keys.Next(ctx) {
+			if !yield(keys.Val(), nil) {
+				return
+			}
+		}
+		if err := keys.Err(); err != nil {
+			yield("", err)
+		}
+	}
 }
 
 // Examine asks all servers for what their settings and their state mean.

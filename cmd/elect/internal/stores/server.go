@@ -2,6 +2,7 @@ package stores
 
 import (
 	"context"
+	"errors"
 
 	"github.com/electkv/election/cmd/elect/internal/oldlock"
 	"github.com/electkv/election/kv"
@@ -37,6 +38,12 @@ func (s *server) InLines() bool {
 
 // Observed implements [Backend].
 func (s *server) Observed() bool { return s.view.Observed }
+
+// companionSuffix ends the keys of etcd and Consul that say whose a plain value is.
+const companionSuffix = ".election"
+
+// errNoPrefix is the answer to those who would have a store read as a whole.
+var errNoPrefix = errors.New("the URL has no prefix, and other programs may keep anything there: add one to the URL, or name elections")
 
 // Hint implements [Backend].
 func (s *server) Hint(ctx context.Context, silent bool) string {

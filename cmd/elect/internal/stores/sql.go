@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -82,6 +84,51 @@ func (d *Database) forget(ctx context.Context, name string) error {
 		return nil
 	}
 	return err
+}
+
+// names reads the names of all rows, page by page. They are there as long as the table is.
+func (d *Database) names(ctx context.Context, prefix string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		from, after := prefix, ">="
+		for {
+			names, err := d.namesFrom(ctx, after, from)
+			if refused := d.dialect.refusal(err); refused == noTable || refused == noFile {
+				return
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, name := range names {
+				if !strings.HasPrefix(name, prefix) || !yield(name, nil) {
+					return
+				}
+			}
+			if len(names) < page {
+				return
+			}
+			from, after = names[len(names)-1], ">"
+		}
+	}
+}
+
+// namesFrom returns the next page of names, in the order of their bytes.
+func (d *Database) namesFrom(ctx context.Context, after, from string) ([]string, error) {
+	query := fmt.Sprintf("SELECT name FROM %s WHERE name %s %s ORDER BY name LIMIT %d", d.table(), after, d.dialect.place, page)
+	rows, err := d.QueryContext(ctx, query, d.dialect.key(from))
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	names := []string{}
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, errors.Join(rows.Err(), rows.Close())
 }
 
 // inDatabase returns what opens a store in the database that the connector connects

@@ -16,13 +16,17 @@ package stores
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/electkv/election/cmd/elect/internal/oldlock"
+	"github.com/electkv/election/cmd/elect/internal/reserved"
 	"github.com/electkv/election/kv"
 )
 
@@ -101,6 +105,37 @@ func (s *Store) OldLocks(ctx context.Context, name string) ([]oldlock.Lock, erro
 		err = fmt.Errorf("look for old locks of %.80q: %w", name, err)
 	}
 	return locks, err
+}
+
+// Elections returns the names of elections that begin with a prefix, in order: at most so
+// many, and whether there are more. Where the store removes the record of an election that
+// nobody leads, such an election is not among them. It only reads.
+func (s *Store) Elections(ctx context.Context, prefix string, most int) (names []string, more bool, err error) {
+	found := map[string]bool{}
+	for name, err := range s.names(ctx, prefix) {
+		switch {
+		case errors.Is(err, errors.ErrUnsupported):
+			return nil, false, fmt.Errorf("store %v cannot list its elections: name them", s.Address)
+		case err != nil:
+			return nil, false, fmt.Errorf("store %v: list elections: %w", s.Address, err)
+		}
+		if of, _, beside := reserved.Election(name); beside {
+			name = of
+		}
+		if name == "" || found[name] {
+			continue
+		}
+		if more = len(found) == most; more {
+			break
+		}
+		found[name] = true
+	}
+	return slices.Sorted(maps.Keys(found)), more, nil
+}
+
+// failing yields an error.
+func failing(err error) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) { yield("", err) }
 }
 
 // kinds returns all kinds of stores, each from the file of its name.
