@@ -112,23 +112,40 @@ func wrap(root, bin string) error {
 	if err != nil {
 		return err
 	}
-	for _, folder := range programFolders() {
-		programs, err := filepath.Glob(filepath.Join(root, folder, "*"))
+	sound, err := filepath.Glob(root + "/usr/lib/*-linux-gnu*/pulseaudio") // Chromium links it
+	if err != nil {
+		return err
+	}
+	libraries = append(libraries, sound...)
+	for _, pattern := range programs("*") {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return err
 		}
-		for _, program := range programs {
+		for _, program := range found {
+			if !isExecutable(program) {
+				continue // a library, or a link to what is not here
+			}
 			more := ""
 			if name := filepath.Base(program); name == "mariadbd" || name == "mariadb-install-db" {
 				more = fmt.Sprintf(" --basedir='%s/usr'", root)
 			}
 			script := fmt.Sprintf("#!/bin/sh\nLD_LIBRARY_PATH='%s' exec '%s' \"$@\"%s\n", strings.Join(libraries, ":"), program, more)
-			if err := os.WriteFile(filepath.Join(bin, filepath.Base(program)), []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+			if err := replace(filepath.Join(bin, filepath.Base(program)), script); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// replace puts a script at path, in one step: somebody may just run the one before.
+func replace(path, script string) error {
+	next := path + ".next"
+	if err := os.WriteFile(next, []byte(script), 0o755); err != nil { //nolint:gosec // it is a program
+		return err
+	}
+	return os.Rename(next, path)
 }
 
 // unpacked returns the path of a program that Unpack has unpacked.
@@ -154,12 +171,15 @@ func Behind(path string) (program, root string) {
 		return path, ""
 	}
 	root = filepath.Join(dir, "root")
-	for _, folder := range programFolders() {
-		if found, _ := filepath.Glob(filepath.Join(root, folder, filepath.Base(path))); len(found) > 0 {
+	for _, pattern := range programs(filepath.Base(path)) {
+		if found, _ := filepath.Glob(filepath.Join(root, pattern)); len(found) > 0 {
 			return found[0], root
 		}
 	}
 	return path, ""
 }
 
-func programFolders() []string { return []string{"usr/bin", "usr/sbin", "usr/lib/postgresql/*/bin"} }
+// programs returns where packages put a program, or all if its name is a star.
+func programs(name string) []string {
+	return []string{"usr/bin/" + name, "usr/sbin/" + name, "usr/lib/postgresql/*/bin/" + name, "usr/lib/chromium/" + name}
+}

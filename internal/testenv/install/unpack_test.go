@@ -17,16 +17,21 @@ func TestWhatAptWouldInstallIsRead(t *testing.T) {
 
 func TestAWrapperTurnsIntoTheProgramWithTheLibrariesBesideIt(t *testing.T) {
 	root, bin := filepath.Join(t.TempDir(), "a root"), t.TempDir()
-	for _, folder := range []string{"usr/bin", "usr/lib/x86_64-linux-gnu"} {
+	for _, folder := range []string{"usr/bin", "usr/lib/chromium", "usr/lib/x86_64-linux-gnu/pulseaudio"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(root, folder), 0o755))
 	}
 	program := "#!/bin/sh\necho \"$LD_LIBRARY_PATH|$*\"\n"
 	for _, name := range []string{"tool", "mariadbd"} {
 		require.NoError(t, os.WriteFile(filepath.Join(root, "usr/bin", name), []byte(program), 0o755))
 	}
+	require.NoError(t, os.WriteFile(filepath.Join(root, "usr/lib/chromium", "browser"), []byte(program), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "usr/lib/chromium", "resources.pak"), []byte("no program"), 0o600))
 	require.NoError(t, wrap(root, bin))
-	libraries := root + "/usr/lib/x86_64-linux-gnu"
-	for name, want := range map[string]string{"tool": "--x two words", "mariadbd": "--x two words --basedir=" + root + "/usr"} {
+	require.NoFileExists(t, filepath.Join(bin, "resources.pak"))
+	libraries := root + "/usr/lib/x86_64-linux-gnu:" + root + "/usr/lib/x86_64-linux-gnu/pulseaudio"
+	for name, want := range map[string]string{
+		"tool": "--x two words", "mariadbd": "--x two words --basedir=" + root + "/usr", "browser": "--x two words",
+	} {
 		out, err := exec.Command(filepath.Join(bin, name), "--x", "two words").CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.Equal(t, libraries+"|"+want+"\n", string(out))

@@ -4,6 +4,9 @@
 // the test's own, it also sees that there are the commands that make them. It is
 // quick where nothing is missing, and else says first what it will build and install.
 //
+// It also looks for a Chromium, and does without if none can be had: then the tests of
+// pages fail, and say so.
+//
 // What it does not build it takes from PATH, or from where packages put servers.
 // What is missing it downloads with apt-get and unpacks into a folder of its own, or runs
 // in a container (where a docker engine answers; PgBouncer and Prometheus are not). If

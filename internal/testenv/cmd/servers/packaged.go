@@ -55,6 +55,9 @@ func announce(log io.Writer, binaries []install.Binary) error {
 		}
 		plan = append(plan, "download and unpack into "+dir+": "+strings.Join(packages, " ")+" (nothing is installed)")
 	}
+	if browserMissing() && install.HasPackages() {
+		plan = append(plan, "download and unpack "+browserPackage+", likewise (200 MB)")
+	}
 	if tools := missingTools(io.Discard); len(tools) > 0 {
 		plan = append(plan, "install with apt-get, as root: "+strings.Join(tools, " ")+" (for networks and disks of the tests' own)")
 	}
@@ -73,6 +76,7 @@ func providePackaged(ctx context.Context, out, log io.Writer) error {
 		}
 		missing, _ = look(log, missing)
 	}
+	provideBrowser(ctx, log)
 	if tools := missingTools(log); len(tools) > 0 {
 		if err := install.FetchPackages(ctx, log, tools...); err != nil {
 			return err
@@ -96,6 +100,29 @@ func look(log io.Writer, all []packaged) (missing []packaged, packages []string)
 		}
 	}
 	return missing, packages
+}
+
+// browserPackage has a Chromium without a window, in Debian. Ubuntu has none that can be unpacked.
+const browserPackage = "chromium-headless-shell"
+
+func browserMissing() bool {
+	_, err := install.Chromium()
+	return err != nil
+}
+
+// provideBrowser gets a browser. Without one, only the tests of pages fail.
+func provideBrowser(ctx context.Context, log io.Writer) {
+	if browserMissing() && install.HasPackages() {
+		if err := install.Unpack(ctx, log, browserPackage); err != nil {
+			fmt.Fprintln(log, err)
+		}
+	}
+	path, err := install.Chromium()
+	if err != nil {
+		fmt.Fprintln(log, "tests of pages will fail:", err)
+		return
+	}
+	fmt.Fprintln(log, "found", path)
 }
 
 // contain runs in containers what is missing, and tells of all that it cannot.
