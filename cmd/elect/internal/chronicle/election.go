@@ -56,6 +56,7 @@ type Mark struct {
 	At   time.Duration
 	Who  string
 	What string // in a few words, after the candidate's name: "is killed"
+	Sign string // for What, in a letter
 }
 
 // Now returns the spell that goes on, in the state [Unknown] before the first look.

@@ -44,7 +44,7 @@ type Spell struct {
 	End   End
 }
 
-// An Owner is who has a record, as the record tells.
+// An Owner is who has a record, as the record tells. Of long texts only the beginning is kept.
 type Owner struct {
 	ID    string // empty if foreign
 	Value string // what it published last
@@ -59,17 +59,26 @@ type Owner struct {
 
 func ownerOf(rec kv.Record) Owner {
 	if rec.Foreign {
-		return Owner{Value: rec.Value, Token: rec.Token, TTL: rec.TTL}
+		return Owner{Value: beginning(rec.Value), Token: rec.Token, TTL: rec.TTL}
 	}
 	n := machine.NoteOf(rec)
 	o := Owner{
-		ID: machine.IDOf(rec.Signature), Value: rec.Value, Token: rec.Token, Rank: n.Rank, Heirs: n.Heirs,
+		ID: beginning(machine.IDOf(rec.Signature)), Value: beginning(rec.Value), Token: rec.Token, Rank: n.Rank, Heirs: n.Heirs,
 		TTL: rec.TTL, signature: rec.Signature,
 	}
 	if n.Since != 0 {
 		o.Since = time.UnixMilli(n.Since)
 	}
 	return o
+}
+
+// beginning returns a text that is no longer than people read.
+func beginning(text string) string {
+	const most = 1 << 10
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // equal reports whether two records tell the same.
