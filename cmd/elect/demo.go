@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -46,6 +47,10 @@ the heir, and leaders hand over in one write.
   ring   the leadership goes round, past a candidate that was killed
   line   the leader names which candidates are next
 
+With --serve, a page shows the same live. The demo begins when a browser has opened
+the page, or after 15 seconds. The page stays until it is closed, or Ctrl-C. elect serve
+has that page for elections of your own.
+
 Without --store and ELECT_STORE, the demo uses a temporary directory. It leaves
 nothing behind in any store, except what the store's own documentation says stays for
 ever.
@@ -53,27 +58,39 @@ ever.
 Exit status: 0 if all promises were kept, 1 if one was broken, 125 if elect
 failed, 130 after Ctrl-C.`
 
+// A demonstration is what elect demo is asked for.
+type demonstration struct {
+	*settings
+	by            order.Name
+	ttl           time.Duration
+	listen        string // where a page shows it; empty for none
+	out, progress io.Writer
+}
+
 func newDemo(s *settings) *cobra.Command {
-	var ttl time.Duration
+	d := &demonstration{settings: s, by: order.None, progress: os.Stderr}
 	cmd := &cobra.Command{
 		Use:       "demo [flags] [ORDER]",
 		Short:     "Show an election of three processes, and check its promises",
 		Long:      demoLong,
-		Example:   "  elect demo\n  elect demo rank --store redis://localhost",
+		Example:   "  elect demo\n  elect demo --serve\n  elect demo rank --store redis://localhost",
 		Args:      oneOrder,
 		ValidArgs: order.Names()[1:],
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 			defer stop()
-			by := order.None
 			if len(args) == 1 {
-				by = order.Name(args[0])
+				d.by = order.Name(args[0])
 			}
-			return runDemo(ctx, s, by, ttl, cmd.OutOrStdout(), os.Stderr)
+			d.out = cmd.OutOrStdout()
+			return d.run(ctx)
 		},
 	}
-	cmd.Flags().DurationVar(&ttl, "ttl", 0, "TTL of the election (default the store's shortest that is not below 3s, with an ORDER 2s)")
+	cmd.Flags().DurationVar(&d.ttl, "ttl", 0, "TTL of the election (default the store's shortest that is not below 3s, with an ORDER 2s)")
 	complete(cmd, "ttl", cobra.ShellCompDirectiveNoFileComp)
+	cmd.Flags().StringVar(&d.listen, "serve", "", "show it on a page as well, at `ADDRESS`: --serve, or --serve=host:port")
+	cmd.Flags().Lookup("serve").NoOptDefVal = defaultListen
+	complete(cmd, "serve", cobra.ShellCompDirectiveNoFileComp)
 	return cmd
 }
 
@@ -89,56 +106,92 @@ func oneOrder(_ *cobra.Command, args []string) error {
 	return nil
 }
 
-func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration, out, progress io.Writer) (err error) {
-	url := s.store
-	if url == "" {
-		url = os.Getenv(stores.Variable)
-	}
-	if url == "" {
-		dir, err := os.MkdirTemp("", "elect-demo-")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(dir)
-		url = stores.File(dir)
-	}
-	address, err := stores.Parse(url, os.Getenv)
+func (d *demonstration) run(ctx context.Context) error {
+	url, remove, err := d.place()
 	if err != nil {
 		return err
 	}
-	log, err := s.logger()
+	defer remove()
+	store, log, err := d.open(url)
 	if err != nil {
 		return err
-	}
-	s.warn(address, log)
-	if err := address.Unshared(); err != nil {
-		return err
-	}
-	store, err := address.Open()
-	if err != nil {
-		return fmt.Errorf("store %w", err)
 	}
 	defer store.Close()
-	if ttl, err = demoTTL(store.KV, by, ttl); err != nil {
+	if d.ttl, err = demoTTL(store.KV, d.by, d.ttl); err != nil {
 		return err
 	}
 	name := "elect-demo-" + strings.ToLower(rand.Text()[:8])
 	if err := probe(ctx, store, name); err != nil {
 		return err
 	}
-	play := demo.Failover(ttl)
-	if by != order.None {
-		play = demo.Plays(ttl)[by]
+	crowd := &audience{}
+	if d.listen != "" {
+		if crowd, err = openAudience(ctx, d.listen, store, name, log, d.out); err != nil {
+			return err
+		}
+		defer crowd.leave()
+		crowd.wait(ctx, d.progress)
 	}
-	fmt.Fprintf(progress, "elect %s: three candidates for %q in %v, TTL %v, %s. The clock starts now.\n\n", version(), name, address, ttl, play.About)
+	return d.perform(ctx, store, url, name, crowd)
+}
+
+// place returns the URL of the store. Without one it is a directory, which remove removes.
+func (d *demonstration) place() (url string, remove func(), err error) {
+	url, remove = d.store, func() {}
+	if url == "" {
+		url = os.Getenv(stores.Variable)
+	}
+	if url == "" {
+		dir, err := os.MkdirTemp("", "elect-demo-")
+		if err != nil {
+			return "", nil, err
+		}
+		url, remove = stores.File(dir), func() { os.RemoveAll(dir) }
+	}
+	return url, remove, nil
+}
+
+// open opens a store that three processes can share.
+func (d *demonstration) open(url string) (*stores.Store, *slog.Logger, error) {
+	address, err := stores.Parse(url, os.Getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	log, err := d.logger()
+	if err != nil {
+		return nil, nil, err
+	}
+	d.warn(address, log)
+	if err := address.Unshared(); err != nil {
+		return nil, nil, err
+	}
+	store, err := address.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("store %w", err)
+	}
+	return store, log, nil
+}
+
+// perform plays, and says which promises were kept.
+func (d *demonstration) perform(ctx context.Context, store *stores.Store, url, name string, crowd *audience) error {
+	play := demo.Failover(d.ttl)
+	if d.by != order.None {
+		play = demo.Plays(d.ttl)[d.by]
+	}
+	fmt.Fprintf(d.progress, "elect %s: three candidates for %q in %v, TTL %v, %s. The clock starts now.\n\n", version(), name, store.Address, d.ttl, play.About)
+	v := newView(d.progress)
 	stage := &demo.Stage{
 		Play:    play,
 		Store:   store.KV,
 		Name:    name,
-		TTL:     ttl,
-		Slack:   2*time.Second + ttl/2,
+		TTL:     d.ttl,
+		Slack:   2*time.Second + d.ttl/2,
 		Command: candidateCommand(url, name),
-		Tell:    newView(progress).tell,
+		Tell: func(e history.Event) {
+			v.tell(e)
+			crowd.tell(e)
+		},
+		Curtain: crowd.freeze,
 	}
 	played, err := stage.Perform(ctx)
 	for _, safe := range append(reserved.Beside(name), name) {
@@ -147,7 +200,10 @@ func runDemo(ctx context.Context, s *settings, by order.Name, ttl time.Duration,
 	if ctx.Err() != nil {
 		return exit{status: statusSignal + int(syscall.SIGINT), err: errors.New("interrupted; all processes and records of the demo are gone")}
 	}
-	return conclude(out, play, played, err)
+	findings := play.Judge(played)
+	err = conclude(d.out, play, played, findings, err)
+	crowd.applaud(ctx, findings, d.progress)
+	return err
 }
 
 // demoTTL returns the TTL asked for, or one that is short and that the store
@@ -183,8 +239,7 @@ func candidateCommand(url, name string) func(demo.Part) *exec.Cmd {
 }
 
 // conclude draws the timeline and says which promises were kept.
-func conclude(out io.Writer, play demo.Play, played history.History, err error) error {
-	findings := play.Judge(played)
+func conclude(out io.Writer, play demo.Play, played history.History, findings oracle.Findings, err error) error {
 	legend := history.Legend()
 	if play.Ordered() {
 		legend += "\n" + history.LegendOfHeirs()

@@ -68,7 +68,8 @@ func TestTheDemoWaitsForAWatchThatIsLate(t *testing.T) {
 			cmd.Path = elect
 			return cmd
 		},
-		Tell: func(history.Event) {},
+		Tell:    func(history.Event) {},
+		Curtain: func() {},
 	}
 	played, err := stage.Perform(t.Context())
 	require.NoError(t, err)

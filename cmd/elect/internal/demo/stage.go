@@ -32,6 +32,8 @@ type Stage struct {
 	Command func(Part) *exec.Cmd
 	// Tell shows an event as it happens.
 	Tell func(history.Event)
+	// Curtain is called when all that is to be seen has happened, before the candidates end.
+	Curtain func()
 
 	events  chan history.Event
 	cast    map[string]*witness.Process
@@ -62,6 +64,7 @@ func (s *Stage) Perform(ctx context.Context) (history.History, error) {
 	if err == nil && s.Play.Ordered() {
 		err = s.until(ctx, s.watched)
 	}
+	s.Curtain()
 	s.leave(stop)
 	return s.history, errors.Join(err, s.clean(ctx))
 }
