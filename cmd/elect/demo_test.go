@@ -61,9 +61,13 @@ func requireOrders(t *testing.T, url, tmp string, orders []string) {
 // demoIn runs the demo with a directory of its own for temporary files.
 func demoIn(t *testing.T, tmp string) *proc {
 	t.Helper()
-	cmd := exec.Command(elect, "demo")
+	return startCommand(t, demoCommand(tmp))
+}
+
+func demoCommand(tmp string, args ...string) *exec.Cmd {
+	cmd := exec.Command(elect, append([]string{"demo"}, args...)...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "ELECT_STORE=")
-	return startCommand(t, cmd)
+	return cmd
 }
 
 func TestTheDemoKeepsItsPromisesOnTheFileStoreAndLeavesNothing(t *testing.T) {

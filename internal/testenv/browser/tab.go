@@ -13,6 +13,7 @@ import (
 // A Tab shows a page.
 type Tab struct {
 	browser *Browser
+	target  string
 	session string
 
 	mu     sync.Mutex
@@ -33,7 +34,7 @@ func (b *Browser) Open(url string, screen Screen) *Tab {
 	var target struct{ TargetID, SessionID string }
 	b.ask("", "Target.createTarget", map[string]any{"url": "about:blank"}, &target)
 	b.ask("", "Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &target)
-	t := &Tab{browser: b, session: target.SessionID}
+	t := &Tab{browser: b, target: target.TargetID, session: target.SessionID}
 	b.mu.Lock()
 	b.tabs[t.session] = t
 	b.mu.Unlock()
@@ -44,6 +45,12 @@ func (b *Browser) Open(url string, screen Screen) *Tab {
 	t.Call("Page.navigate", map[string]any{"url": url}, nil)
 	t.Await("document.readyState === 'complete' && location.href !== 'about:blank'")
 	return t
+}
+
+// Close closes the tab, as a user does.
+func (t *Tab) Close() {
+	t.browser.t.Helper()
+	t.browser.ask("", "Target.closeTarget", map[string]any{"targetId": t.target}, nil)
 }
 
 // Show shows the page on another screen.
