@@ -128,7 +128,7 @@ func TestHandOversLossesAndVacanciesAreToldApart(t *testing.T) {
 	resign := campaign(t, store, "anna")
 	await(t, c, leads("anna"))
 	cable := kvfault.Wrap(store)
-	campaign(t, cable, "ben")
+	campaign(t, cable.Store, "ben")
 	await(t, c, succeeds("ben"))
 	resign()
 	e = await(t, c, leads("ben"))
@@ -160,7 +160,7 @@ func TestTimeInWhichTheStoreCannotBeWatchedIsUnknown(t *testing.T) {
 			break
 		}
 	}
-	c := follow(t, view, "job")
+	c := follow(t, view.Store, "job")
 	e := await(t, c, leads("anna"))
 	found := e.Now()
 	require.True(t, found.Found, "it led before anybody looked")

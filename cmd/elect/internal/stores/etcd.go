@@ -226,7 +226,7 @@ func (e *etcdStore) nameAt(key, value string) (string, bool) {
 		decode = kv.DecodeObserved
 	}
 	name, ok := strings.CutPrefix(key, e.view.Prefix)
-	if e.view.Layout != etcdkv.OneKey {
+	if e.view.Layout != oldlock.OneKey {
 		slash := strings.LastIndexByte(name, '/')
 		name, ok = name[:max(slash, 0)], ok && slash > 0
 	}
