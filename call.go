@@ -91,6 +91,9 @@ func (c *campaign) answer(op machine.Op, a *machine.Answer, err error, came mach
 		c.saw(a.Record)
 	}
 	c.hookRefresh(op, a, err, came)
+	if op == machine.Refresh && a.Key == machine.Lead && a.Verdict == machine.OK && c.term != nil {
+		c.term.keep(machine.Trust{Sent: a.Sent, Span: a.Record.TTL})
+	}
 	if c.calls[a.Key].id == a.ID {
 		c.calls[a.Key] = call{}
 	}

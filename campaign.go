@@ -160,6 +160,9 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	c.mu.Lock()
 	c.left = c.left || c.state.Stage == machine.Off
 	c.step(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
+	if c.term != nil { // nobody gets it
+		c.term.stop()
+	}
 	c.mu.Unlock()
 	<-c.until(&c.gone)
 	if c.fades {
@@ -226,8 +229,12 @@ func (c *campaign) step(e *machine.Event) {
 	effects := c.state.Step(now, e, (*buffer)[:0])
 	c.trace.Stepped(now, e, effects)
 	c.tellOfPlace(before)
-	if c.term != nil && c.state.Lead.Remains.Kind == machine.Mine {
+	switch {
+	case c.term == nil:
+	case c.state.Lead.Remains.Kind == machine.Mine:
 		c.term.update(c.state.Lead.Remains.Ref) // before any caller is told of it
+	default:
+		c.term.miss(now)
 	}
 	for i := range effects {
 		c.do(&effects[i], now)

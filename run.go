@@ -108,7 +108,7 @@ func (c *Candidate) free(ctx context.Context, term *Term) {
 	if ctx.Err() != nil {
 		reason = ReasonStopped
 	}
-	term.drain.finish()
+	term.stop()
 	term.end(ErrResigned, reason, false)
 	if _, err := term.release(context.WithoutCancel(ctx), c.pace.Attempt); err != nil {
 		c.log.WarnContext(ctx, "cannot free the safe: it stays closed until the record expires", "event", "record_may_be_left", "token", term.Token(), "error", err)

@@ -2,6 +2,8 @@ package election
 
 import (
 	"time"
+
+	"github.com/electkv/election/internal/machine"
 )
 
 // A Status is what a candidate is at one moment.
@@ -12,6 +14,13 @@ type Status struct {
 
 	Token     uint64        // of its term; zero if it does not lead
 	Remaining time.Duration // for how long the lease can be trusted without another refresh; zero if it does not lead
+
+	// Overdue is for how long the work of its last term has gone on although another may
+	// lead: since the TTL of the last refresh was over, or since a margin after the record was
+	// found gone. It is zero if the work has stopped (lead has returned, or Term.Resign was
+	// called), or if the lease is kept for it. A process that is overdue ignores the end of
+	// Term.Context: kill it.
+	Overdue time.Duration
 
 	// Contact is when the store last gave the candidate's campaign a clear answer, or a
 	// watch showed something. It is zero if that never happened. A candidate that only
@@ -25,9 +34,11 @@ type Status struct {
 func (c *Candidate) Status() Status {
 	s := Status{Role: c.roles.now()}
 	if t := c.newest.Load(); t != nil {
-		if left := t.Remaining(); left > 0 {
+		left, over := t.standing()
+		if left > 0 {
 			s.Role, s.Token, s.Remaining = RoleLeader, t.token, left
 		}
+		s.Overdue = over
 	}
 	switch {
 	case s.Role != RoleLeader || s.Remaining > 0:
@@ -58,13 +69,50 @@ func (c *Candidate) Margin() time.Duration { return c.pace.Margin }
 // Remaining returns for how long the lease can be trusted without another refresh: zero if the
 // term has ended. It reads the clock, and counts the time that the system was suspended.
 func (t *Term) Remaining() time.Duration {
+	left, _ := t.standing()
+	return left
+}
+
+// standing returns for how long the lease can be trusted, and for how long the work is overdue.
+func (t *Term) standing() (left, over time.Duration) {
 	now := t.c.clock.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cause != nil {
-		return 0
+	if t.cause == nil {
+		left = max(t.trust.Left(now), 0)
 	}
-	return max(t.trust.Left(now), 0)
+	if !t.stopped {
+		over = max(-t.lease.Left(now), 0)
+	}
+	return left, over
+}
+
+// keep notes that the store keeps others out, also when the term has ended and its work goes on.
+func (t *Term) keep(lease machine.Trust) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lease = lease
+}
+
+// miss notes that the record is gone. The work has a margin to stop in, as after an expiry.
+func (t *Term) miss(now machine.Instant) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.missed {
+		return
+	}
+	t.missed = true
+	if margin := t.c.pace.Margin; t.lease.Left(now) > margin {
+		t.lease = machine.Trust{Sent: now, Span: margin}
+	}
+}
+
+// stop notes that the work has stopped.
+func (t *Term) stop() {
+	t.drain.finish()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopped = true
 }
 
 // heard notes that the store has answered.

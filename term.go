@@ -32,6 +32,10 @@ type Term struct {
 	deaths *time.Timer   // ends the term when trust has run out
 	vigil  *vigil        // has it look at the clock meanwhile
 
+	lease   machine.Trust // that the store keeps others out, also after the end of the term
+	missed  bool          // the record is gone
+	stopped bool          // the work has stopped
+
 	announced sync.Once // that it has ended, to the hooks and the log
 
 	helpers   sync.WaitGroup     // of the goroutines that help the leader beside the campaign
@@ -56,6 +60,7 @@ func newTerm(c *campaign, rec kv.Record, trust machine.Trust) *Term {
 		kill:  kill,
 		rec:   machine.RefTo(rec),
 		trust: trust,
+		lease: machine.Trust{Sent: trust.Sent, Span: trust.Span + c.pace.Margin},
 	}
 	t.ctx = termContext{ctx, t}
 	if c.opts.Hooks.ReleaseDone != nil {
@@ -219,7 +224,7 @@ func (t *Term) Resign(ctx context.Context) error { return t.resign(ctx, ErrResig
 func (t *Term) resign(ctx context.Context, cause error, called bool) error {
 	held := t.Err() == nil
 	if !t.c.entry.drain {
-		t.drain.finish()
+		t.stop()
 	}
 	t.end(cause, ReasonResigned, called)
 	if t.c.entry.drain {
