@@ -1,41 +1,14 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"github.com/electkv/election"
-	"github.com/electkv/election/cmd/elect/internal/stores"
-	"github.com/electkv/election/kv"
+	"github.com/electkv/election/internal/snapshot"
 )
 
-// A hold is what keeps an election closed beyond its leader's term.
-type hold struct {
-	ID      string    `json:"id"`
-	Since   time.Time `json:"since,omitzero"` // by its own wall clock
-	Until   time.Time `json:"until,omitzero"` // about when it is over, by the same clock
-	Foreign bool      `json:"foreign,omitempty"`
-}
-
-// holdOn adds what keeps the election closed. What cannot be found out is said, and no
-// failure.
-func holdOn(ctx context.Context, store *stores.Store, s *state, log io.Writer) {
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
-	defer cancel()
-	h, err := election.CurrentHold(ctx, store.KV, s.Name)
-	switch {
-	case err == nil:
-		s.Hold = &hold{ID: h.ID, Since: h.Since.UTC(), Until: h.Until.UTC(), Foreign: h.Foreign}
-	case !errors.Is(err, election.ErrNoHold) && !errors.Is(err, kv.ErrInvalid): // no safe, no hold
-		fmt.Fprintf(log, "elect: %s: cannot tell whether a hold keeps it closed: %s\n", printable(s.Name), oneLine(err))
-	}
-}
-
-// describe says in words until when the election is closed, if it is.
-func (h *hold) describe() string {
+// describeHold says in words until when the election is closed, if it is.
+func describeHold(h *snapshot.Hold) string {
 	switch {
 	case h == nil:
 		return ""

@@ -13,13 +13,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/snapshot"
 )
 
 // states decodes JSON lines, and wants exactly the documented fields in them. Status
 // adds since when somebody leads.
-func states(t *testing.T, text string) []state {
+func states(t *testing.T, text string) []snapshot.State {
 	t.Helper()
-	all := []state{}
+	all := []snapshot.State{}
 	for line := range strings.Lines(text) {
 		if !strings.HasSuffix(line, "\n") {
 			break // still being written
@@ -33,7 +35,7 @@ func states(t *testing.T, text string) []state {
 			}
 		}
 		require.ElementsMatch(t, []string{"time", "name", "id", "value", "token", "state"}, names)
-		var s state
+		var s snapshot.State
 		require.NoError(t, json.Unmarshal([]byte(line), &s))
 		all = append(all, s)
 	}
@@ -43,7 +45,7 @@ func states(t *testing.T, text string) []state {
 func TestWatchPrintsEachChange(t *testing.T) {
 	p := newPlace(t)
 	w := start(t, "watch", "--store", p.store, "-o", "json", "job")
-	lines := func(n int) []state {
+	lines := func(n int) []snapshot.State {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%d lines", n), func() bool { return len(states(t, w.out.String())) >= n })
 		return states(t, w.out.String())
@@ -67,7 +69,7 @@ func TestWatchPrintsEachChange(t *testing.T) {
 	e.status(t)
 	vacant := lines(3)[2]
 	vacant.Time = time.Time{}
-	require.Equal(t, state{Name: "job", State: "vacant"}, vacant)
+	require.Equal(t, snapshot.State{Name: "job", State: "vacant"}, vacant)
 
 	w.send(t, syscall.SIGINT)
 	require.Zero(t, w.status(t))

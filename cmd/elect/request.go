@@ -15,6 +15,7 @@ import (
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/reserved"
 	"github.com/electkv/election/cmd/elect/internal/stores"
+	"github.com/electkv/election/internal/snapshot"
 	"github.com/electkv/election/kv"
 )
 
@@ -172,12 +173,12 @@ func explain(ctx context.Context, store *stores.Store, name string, err error) e
 // show prints who leads. What was asked for has come about: that it cannot be told
 // who leads now is said, and no failure.
 func (r *request) show(ctx context.Context, store *stores.Store, name string, out, log io.Writer) error {
-	leader, vacant, err := next(ctx, store.KV, name)
-	if err != nil {
+	leader, err := next(ctx, store.KV, name)
+	if err != nil && !errors.Is(err, election.ErrNoLeader) {
 		fmt.Fprintf(log, "elect: it is done, but it cannot be told who leads now: %s\n", oneLine(err))
 		return nil
 	}
-	s := stateOf(name, leader, vacant)
+	s := snapshot.Of(name, leader, err)
 	if r.out == asJSON {
 		return jsonLine(out, s)
 	}
@@ -185,19 +186,20 @@ func (r *request) show(ctx context.Context, store *stores.Store, name string, ou
 	return err
 }
 
-// next returns who leads as soon as somebody does, or after a moment that nobody does.
-func next(ctx context.Context, store kv.Store, name string) (leader election.Leader, vacant bool, err error) {
+// next returns who leads as soon as somebody does, or after a moment ErrNoLeader.
+func next(ctx context.Context, store kv.Store, name string) (leader election.Leader, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, moment, fmt.Errorf("no answer within %v", moment))
 	defer cancel()
+	vacant := false
 	for leader, err = range election.Watch(ctx, store, name) {
 		switch {
 		case err == nil:
-			return leader, false, nil
+			return leader, nil
 		case errors.Is(err, election.ErrNoLeader):
 			vacant = true
 		case vacant && ctx.Err() != nil:
-			return election.Leader{}, true, nil
+			return election.Leader{}, election.ErrNoLeader
 		}
 	}
-	return leader, vacant, err
+	return leader, err
 }

@@ -15,9 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/stores"
-	"github.com/electkv/election/kv"
+	"github.com/electkv/election/internal/snapshot"
 )
 
 const statusLong = `Print who leads each election NAME at the moment.
@@ -94,58 +93,28 @@ func allNames(_ *cobra.Command, names []string) error {
 }
 
 // look reads who leads each election, and who is next.
-func look(ctx context.Context, store *stores.Store, names []string, log io.Writer) ([]state, error) {
-	states := []state{}
+func look(ctx context.Context, store *stores.Store, names []string, log io.Writer) ([]snapshot.State, error) {
+	states := []snapshot.State{}
 	for _, name := range names {
 		if err := probe(ctx, store, name); err != nil {
 			return nil, err
 		}
-		leader, err := election.Current(ctx, store.KV, name)
-		vacant := errors.Is(err, election.ErrNoLeader)
-		if err != nil && !vacant {
+		s, err := snapshot.Read(ctx, store.KV, name, probeTime, func(trouble error) {
+			fmt.Fprintf(log, "elect: %s: %s\n", printable(name), oneLine(trouble))
+		})
+		if err != nil {
 			return nil, fmt.Errorf("store %v: %w", store.Address, err)
 		}
-		s := stateOf(name, leader, vacant)
-		succeed(ctx, store, &s, leader, log)
-		holdOn(ctx, store, &s, log)
 		states = append(states, s)
 	}
 	return states, nil
 }
 
-// succeed adds since when the leader leads, and what is known of the succession. What
-// cannot be found out is said, and no failure.
-func succeed(ctx context.Context, store *stores.Store, s *state, leader election.Leader, log io.Writer) {
-	if !leader.Since.IsZero() {
-		since := leader.Since.UTC()
-		s.Since = &since
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
-	defer cancel()
-	if s.State == "leader" {
-		line, err := election.CurrentHeirs(ctx, store.KV, s.Name)
-		if err != nil && !errors.Is(err, election.ErrNoLeader) { // it may have gone just now
-			fmt.Fprintf(log, "elect: %s: cannot tell whom the leader wants after it: %s\n", printable(s.Name), oneLine(err))
-		}
-		s.Heirs = line
-	}
-	next, err := election.CurrentHeir(ctx, store.KV, s.Name)
-	switch {
-	case err == nil:
-		s.Heir = &heir{ID: next.ID, Value: next.Value, Rank: next.Rank, Since: next.Since.UTC()}
-	case !errors.Is(err, election.ErrNoHeir) && !errors.Is(err, kv.ErrInvalid): // no safe, no heir
-		fmt.Fprintf(log, "elect: %s: cannot tell who is heir: %s\n", printable(s.Name), oneLine(err))
-	}
-	if s.State == "leader" && (leader.Rank != 0 || s.Heir != nil || len(s.Heirs) > 0) { // there is a succession
-		s.Rank = &leader.Rank
-	}
-}
-
 // recognise adds what is known of old locks: what a foreign lock looks like, how
 // many wait, and what the URL does not see. What cannot be found out is said, and
 // no failure.
-func recognise(ctx context.Context, store *stores.Store, s *state, log io.Writer) {
-	if s.State == "leader" && !store.InLines() {
+func recognise(ctx context.Context, store *stores.Store, s *snapshot.State, log io.Writer) {
+	if s.State == snapshot.Leader && !store.InLines() {
 		return // there is nothing to say
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, probeTime, fmt.Errorf("no answer within %v", probeTime))
@@ -159,8 +128,8 @@ func recognise(ctx context.Context, store *stores.Store, s *state, log io.Writer
 		case l.Hidden():
 			s.Hidden = l.String()
 			fmt.Fprintf(log, "elect: %s: this URL does not see the lock %s; do: %s\n", printable(s.Name), l, l.Advice)
-		case i == 0 && l.Here && s.State != "vacant":
-			if s.State == "foreign" {
+		case i == 0 && l.Here && s.State != snapshot.Vacant:
+			if s.State == snapshot.Foreign {
 				s.Lock = l.Kind
 			}
 			if l.Waiting >= 0 {
@@ -171,7 +140,7 @@ func recognise(ctx context.Context, store *stores.Store, s *state, log io.Writer
 }
 
 // printStatus writes the states; its error says that not everybody is led.
-func printStatus(out io.Writer, f format, states []state) error {
+func printStatus(out io.Writer, f format, states []snapshot.State) error {
 	write := writeTable
 	if f == asJSON {
 		write = writeJSON
@@ -180,14 +149,14 @@ func printStatus(out io.Writer, f format, states []state) error {
 		return err
 	}
 	for _, s := range states {
-		if s.State == "vacant" {
+		if s.State == snapshot.Vacant {
 			return exit{status: statusNo}
 		}
 	}
 	return nil
 }
 
-func writeJSON(out io.Writer, states []state) error {
+func writeJSON(out io.Writer, states []snapshot.State) error {
 	for _, s := range states {
 		if err := jsonLine(out, s); err != nil {
 			return err
@@ -196,7 +165,7 @@ func writeJSON(out io.Writer, states []state) error {
 	return nil
 }
 
-func writeTable(out io.Writer, states []state) error {
+func writeTable(out io.Writer, states []snapshot.State) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	shown := slices.DeleteFunc(columns(), func(c column) bool { return c.when != nil && !slices.ContainsFunc(states, c.when) })
 	row := func(cell func(column) string) {
@@ -216,38 +185,38 @@ func writeTable(out io.Writer, states []state) error {
 // A column of the table says one thing of each state.
 type column struct {
 	head string
-	cell func(state) string
-	when func(state) bool // the column is there if this holds for any state; nil: always
+	cell func(snapshot.State) string
+	when func(snapshot.State) bool // the column is there if this holds for any state; nil: always
 }
 
 func columns() []column {
 	return []column{
-		{head: "NAME", cell: func(s state) string { return printable(s.Name) }},
-		{head: "STATE", cell: func(s state) string { return s.State }},
-		{head: "LEADER", cell: func(s state) string { return dash(printable(s.ID)) }},
-		{head: "TOKEN", cell: func(s state) string { return unless(s.Token == 0, s.Token) }},
-		{head: "VALUE", cell: func(s state) string { return dash(short(s.Value)) }},
+		{head: "NAME", cell: func(s snapshot.State) string { return printable(s.Name) }},
+		{head: "STATE", cell: func(s snapshot.State) string { return s.State }},
+		{head: "LEADER", cell: func(s snapshot.State) string { return dash(printable(s.ID)) }},
+		{head: "TOKEN", cell: func(s snapshot.State) string { return unless(s.Token == 0, s.Token) }},
+		{head: "VALUE", cell: func(s snapshot.State) string { return dash(short(s.Value)) }},
 		{
 			head: "AGE",
-			cell: func(s state) string { return dash(age(s.Since, s.Time)) },
-			when: func(s state) bool { return s.Since != nil },
+			cell: func(s snapshot.State) string { return dash(age(s.Since, s.Time)) },
+			when: func(s snapshot.State) bool { return s.Since != nil },
 		},
 		{
 			head: "RANK", // where ranks are not heeded, all are zero
-			cell: func(s state) string { return unless(s.Rank == nil, s.rank()) },
-			when: func(s state) bool { return s.rank() != 0 },
+			cell: func(s snapshot.State) string { return unless(s.Rank == nil, rankOf(s)) },
+			when: func(s snapshot.State) bool { return rankOf(s) != 0 },
 		},
 		{
 			head: "HEIR",
-			cell: func(s state) string { return dash(s.Heir.describe(s.Time)) },
-			when: func(s state) bool { return s.Heir != nil },
+			cell: func(s snapshot.State) string { return dash(describeHeir(s.Heir, s.Time)) },
+			when: func(s snapshot.State) bool { return s.Heir != nil },
 		},
 		{
 			head: "HEIRS",
-			cell: func(s state) string { return dash(short(strings.Join(s.Heirs, ","))) },
-			when: func(s state) bool { return len(s.Heirs) > 0 },
+			cell: func(s snapshot.State) string { return dash(short(strings.Join(s.Heirs, ","))) },
+			when: func(s snapshot.State) bool { return len(s.Heirs) > 0 },
 		},
-		{head: "NOTE", cell: note, when: func(s state) bool { return note(s) != "" }},
+		{head: "NOTE", cell: note, when: func(s snapshot.State) bool { return note(s) != "" }},
 	}
 }
 
@@ -258,7 +227,8 @@ func unless(unknown bool, what any) string {
 	return fmt.Sprint(what)
 }
 
-func (s state) rank() int {
+// rankOf returns a leader's rank, zero if none is known.
+func rankOf(s snapshot.State) int {
 	if s.Rank == nil {
 		return 0
 	}
@@ -273,8 +243,8 @@ func age(since *time.Time, now time.Time) string {
 	return max(now.Sub(*since), 0).Round(time.Second).String()
 }
 
-// describe says in words who is next, if anybody.
-func (h *heir) describe(now time.Time) string {
+// describeHeir says in words who is next, if anybody.
+func describeHeir(h *snapshot.Heir, now time.Time) string {
 	if h == nil {
 		return ""
 	}
@@ -292,9 +262,9 @@ func (h *heir) describe(now time.Time) string {
 }
 
 // note says what there is to say of a state beyond who leads.
-func note(s state) string {
+func note(s snapshot.State) string {
 	notes := []string{}
-	if closed := s.Hold.describe(); closed != "" {
+	if closed := describeHold(s.Hold); closed != "" {
 		notes = append(notes, closed)
 	}
 	if s.Lock != "" {

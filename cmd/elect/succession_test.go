@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/snapshot"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -56,11 +57,11 @@ func (p *proc) says(t *testing.T, text string) {
 }
 
 // status returns what status prints for "job", as JSON.
-func (p *place) status() state {
+func (p *place) status() snapshot.State {
 	p.t.Helper()
 	_, stdout, stderr := finish(p.t, "status", "--store", p.store, "-o", "json", "job")
 	require.Empty(p.t, stderr)
-	var s state
+	var s snapshot.State
 	require.NoError(p.t, json.Unmarshal([]byte(stdout), &s), stdout)
 	return s
 }

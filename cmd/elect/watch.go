@@ -16,6 +16,7 @@ import (
 
 	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/stores"
+	"github.com/electkv/election/internal/snapshot"
 	"github.com/electkv/election/kv"
 )
 
@@ -85,22 +86,22 @@ func checkName(name string) error {
 }
 
 // showState returns what writes a state as one line.
-func showState(out io.Writer, f format) func(state) error {
+func showState(out io.Writer, f format) func(snapshot.State) error {
 	if f == asJSON {
-		return func(s state) error { return jsonLine(out, s) }
+		return func(s snapshot.State) error { return jsonLine(out, s) }
 	}
-	return func(s state) error {
+	return func(s snapshot.State) error {
 		_, err := fmt.Fprintf(out, "%s  %s  %s\n", s.Time.Local().Format(dateAndTime), printable(s.Name), describe(s))
 		return err
 	}
 }
 
 // describe says in words who leads.
-func describe(s state) string {
+func describe(s snapshot.State) string {
 	switch s.State {
-	case "vacant":
+	case snapshot.Vacant:
 		return "nobody leads"
-	case "foreign":
+	case snapshot.Foreign:
 		return "held by a lock that elect did not write: " + short(s.Value)
 	}
 	text := fmt.Sprintf("%s leads, token %d", printable(s.ID), s.Token)
@@ -114,10 +115,10 @@ func describe(s state) string {
 type watch struct {
 	store *stores.Store
 	name  string
-	show  func(state) error
+	show  func(snapshot.State) error
 	log   *slog.Logger
 
-	last  *state
+	last  *snapshot.State
 	pause time.Duration
 }
 
@@ -150,12 +151,11 @@ type writeError struct{ error }
 // follow prints changes until something is wrong.
 func (w *watch) follow(ctx context.Context) error {
 	for leader, err := range election.Watch(ctx, w.store.KV, w.name) {
-		vacant := errors.Is(err, election.ErrNoLeader)
-		if err != nil && !vacant {
+		if err != nil && !errors.Is(err, election.ErrNoLeader) {
 			return err
 		}
 		w.pause = 0
-		s := stateOf(w.name, leader, vacant)
+		s := snapshot.Of(w.name, leader, err)
 		if w.last != nil && same(*w.last, s) {
 			continue // seen before the trouble
 		}
@@ -167,7 +167,7 @@ func (w *watch) follow(ctx context.Context) error {
 	return errors.New("the watch ended")
 }
 
-func same(a, b state) bool {
+func same(a, b snapshot.State) bool {
 	a.Time = b.Time
 	return reflect.DeepEqual(a, b)
 }
