@@ -1,0 +1,98 @@
+package electionhttp_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/kv/kvfault"
+	"github.com/electkv/election/observe/http"
+)
+
+// withToken lets requests through that bear it.
+func withToken() *electionhttp.Options { return &electionhttp.Options{Token: "xyzzy"} }
+
+// post makes a request that bears the token.
+func (h *host) post(target string) (code int, body string) {
+	w := ask(h, http.MethodPost, target, "Authorization", "Bearer xyzzy")
+	return w.Code, w.Body.String()
+}
+
+func TestResignIsAnsweredWhenTheWorkHasStoppedAndAnotherLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
+		a.run(3 * time.Second)
+		time.Sleep(time.Second)
+		b.run(0)
+		time.Sleep(time.Second)
+		began := time.Now()
+		code, body := a.post("/resign")
+		require.Equal(t, http.StatusOK, code, body)
+		require.JSONEq(t, `{"name":"b"}`, body)
+		require.GreaterOrEqual(t, time.Since(began), 3*time.Second)
+		require.Equal(t, http.StatusServiceUnavailable, a.code("/leader"))
+		synctest.Wait()
+		require.Equal(t, http.StatusOK, b.code("/leader"))
+	})
+}
+
+// A hook that runs before each process stops must not depose another.
+func TestResignIsForTheProcessThatIsAskedUnlessAnyMay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
+		a.run(0)
+		time.Sleep(time.Second)
+		b.run(0)
+		time.Sleep(time.Second)
+		code, body := b.post("/resign")
+		require.Equal(t, http.StatusConflict, code)
+		require.Contains(t, body, "add ?any")
+		require.Equal(t, election.RoleLeader, a.candidate.Status().Role)
+		code, body = b.post("/resign?any")
+		require.Equal(t, http.StatusOK, code, body)
+		time.Sleep(time.Second)
+		require.Equal(t, election.RoleLeader, b.candidate.Status().Role)
+	})
+}
+
+func TestTransferIsForTheLeaderWhicheverProcessIsAsked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		a, b, c := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken()), newHost(t, store, "c", withToken())
+		for _, h := range []*host{a, b, c} {
+			h.run(0)
+			time.Sleep(time.Second)
+		}
+		code, body := b.post("/transfer?to=c")
+		require.Equal(t, http.StatusOK, code, body)
+		require.JSONEq(t, `{"name":"c"}`, body)
+		time.Sleep(time.Second)
+		require.Equal(t, election.RoleLeader, c.candidate.Status().Role)
+		code, body = b.post("/transfer?to=c")
+		require.Equal(t, http.StatusOK, code, "it leads already")
+		require.JSONEq(t, `{"name":"c"}`, body)
+		code, body = a.post("/transfer?to=nobody")
+		require.Equal(t, http.StatusConflict, code)
+		require.Contains(t, body, `{"error":"`)
+		require.Equal(t, election.RoleLeader, c.candidate.Status().Role)
+	})
+}
+
+func TestARequestThatTheStoreDoesNotTakeIsNotSaidToBeDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newHost(t, memkv.New(), "a", withToken())
+		a.run(0)
+		a.read.On(kvfault.Create).FailReplies(http.ErrHandlerTimeout)
+		a.read.On(kvfault.Get).Next(2).Fail(http.ErrHandlerTimeout)
+		code, body := a.post("/resign")
+		require.Equal(t, http.StatusServiceUnavailable, code, body)
+		require.Contains(t, body, `{"error":"`)
+	})
+}
