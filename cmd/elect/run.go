@@ -95,6 +95,25 @@ runs it once per host, one after the other.
             is not kept out.
 docs/cron.md has more.
 
+Answers over HTTP: with --http elect answers what it is, to GET, HEAD and OPTIONS.
+  /leader    200 while it leads, else 503
+  /heir      200 while it is the heir
+  /standby   200 while it waits to lead
+  /livez     503 if COMMAND runs on although another may lead: kill it
+  /readyz    200 if the store has answered within the TTL; with ?leader, if it leads too
+  /          {"name": ID} of the leader
+  /status    the JSON of elect status -o json, and self: what this elect is
+  /events    server-sent events of what changes
+Whoever can reach the address may ask. POST /resign and POST /transfer?to=ID need the
+token in --http-token-file, as "Authorization: Bearer TOKEN". /resign is for an elect
+that leads; with ?any it asks whichever leads.
+
+With --http, COMMAND may be left out. A service that elect does not start then asks
+/leader all the time, and works while the answer is 200. When a term ends the answer is
+503 at once, and the next candidate leads no sooner than --grace later. Within --grace
+the service must have asked again and stopped, where no answer is a no. elect cannot
+kill it: what must never run twice has to check the token, which is in the answer.
+
 Signals: elect passes SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
 SIGCONT and SIGWINCH on to COMMAND's process group. After SIGINT or SIGTERM elect
 waits for COMMAND to end, for as long as it takes, frees the lease and exits with
@@ -116,7 +135,8 @@ const runExample = `  elect run --try --hold 50m nightly -- ./report.sh --all
   elect run billing -- ./billing-daemon
   elect run --store etcd://localhost:2379/jobs --ttl 10s --grace 2s nightly -- ./report.sh
   elect run --succession rank --rank 10 nightly -- ./report.sh
-  elect run --on-lost 'docker rm -f report' nightly -- docker run --rm --name report report`
+  elect run --on-lost 'docker rm -f report' nightly -- docker run --rm --name report report
+  elect run --http 127.0.0.1:4040 billing`
 
 // runFlags are the flags of elect run.
 type runFlags struct {
@@ -130,6 +150,7 @@ type runFlags struct {
 	passStore  bool
 	linger     bool
 	tick       tickFlags
+	web        webFlags
 
 	given func(flag string) bool // whether the user said it
 }
@@ -163,6 +184,7 @@ func newRun(s *settings) *cobra.Command {
 	flags.BoolVar(&f.once, "once", false, "exit at the end of a term instead of campaigning again")
 	f.add(cmd)
 	f.tick.add(cmd)
+	f.web.add(cmd)
 	flags.StringVar(&f.onLost, "on-lost", "", "shell `command` that stops what COMMAND started elsewhere; it runs when COMMAND is stopped or fails")
 	for _, name := range []string{"id", "value", "ttl", "grace", "wait", "on-lost"} {
 		complete(cmd, name, cobra.ShellCompDirectiveNoFileComp)
@@ -183,6 +205,8 @@ func runFlagError(cmd *cobra.Command, err error) error {
 func runArgs(cmd *cobra.Command, args []string) error {
 	const usage = "use elect run [flags] NAME -- COMMAND [ARG...]"
 	switch dash := cmd.ArgsLenAtDash(); {
+	case dash < 0 && len(args) == 1 && cmd.Flags().Changed("http"):
+		return nil // those that ask over HTTP do the work
 	case len(args) == 0 || dash == 0:
 		return errors.New("no NAME; " + usage)
 	case dash < 0 && len(args) == 1, dash == len(args):
@@ -200,20 +224,12 @@ func (f *runFlags) run(name string, command []string) error {
 	if err != nil {
 		return err
 	}
-	path, err := find(command[0])
+	path, err := f.checkCommand(command)
 	if err != nil {
 		return err
 	}
 	if err := f.checkSigns(); err != nil {
 		return err
-	}
-	if f.onLost != "" && f.given("grace") && f.grace == 0 {
-		return errors.New("--on-lost has the time that --grace gives, and --grace 0 gives none: use a grace in which it can end")
-	}
-	if f.onLost != "" {
-		if _, err := find(guard.Shell); err != nil {
-			return err
-		}
 	}
 	parent, err := guard.Adopt()
 	if err != nil {
@@ -233,6 +249,11 @@ func (f *runFlags) run(name string, command []string) error {
 		return err
 	}
 	f.warn(address, log)
+	web, err := f.web.serve(log)
+	if err != nil {
+		return err
+	}
+	defer web.stop()
 	r := newRunner(f, name, log)
 	if r.bequests, err = f.bequeaths(address, url); err != nil {
 		return err
@@ -251,10 +272,12 @@ func (f *runFlags) run(name string, command []string) error {
 	}
 	r.parent, r.store, r.ttl = parent, store, f.ttl
 	r.spec = guard.Spec{Path: path, Args: command, Grace: f.grace, Patience: reserve(f.ttl) / 2, OnLost: f.onLost}
-	if err := p.reach(r.ctx, store, name); err != nil {
-		return r.verdict(err)
-	}
-	return r.run()
+	return r.answering(web, func() error {
+		if err := p.reach(r.ctx, store, name); err != nil {
+			return r.verdict(err)
+		}
+		return r.run()
+	})
 }
 
 // candidate settles the durations that are left open by what the store takes, and
@@ -290,6 +313,25 @@ func (f *runFlags) checkSigns() error {
 		return fmt.Errorf("--wait %v is negative: leave it out to wait for as long as it takes", f.wait)
 	}
 	return nil
+}
+
+// checkCommand returns the path of COMMAND, empty if there is none. It refuses a command of
+// --on-lost that cannot do anything.
+func (f *runFlags) checkCommand(command []string) (path string, err error) {
+	switch {
+	case len(command) > 0:
+		path, err = find(command[0])
+	case f.onLost != "":
+		err = errors.New("--on-lost stops what COMMAND started, and there is no COMMAND: leave it out")
+	}
+	if err != nil || f.onLost == "" {
+		return path, err
+	}
+	if f.given("grace") && f.grace == 0 {
+		return "", errors.New("--on-lost has the time that --grace gives, and --grace 0 gives none: use a grace in which it can end")
+	}
+	_, err = find(guard.Shell)
+	return path, err
 }
 
 // settle chooses the TTL and the grace if no flag does: values that fit each other,
@@ -345,6 +387,15 @@ func defaultID() string {
 		host = "unknown"
 	}
 	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}
+
+// answering does something while those who ask over HTTP are answered what the candidate is.
+func (r *runner) answering(w *web, do func() error) error {
+	if err := w.speak(r.candidate, r.store.KV); err != nil {
+		return err
+	}
+	defer w.stop() // before the store is closed
+	return do()
 }
 
 // run campaigns and leads until COMMAND has ended by itself, or a signal or a

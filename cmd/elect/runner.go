@@ -125,7 +125,10 @@ func (r *runner) attend(g *guard.Guard) bool {
 
 // lead runs COMMAND for one term. When it returns, COMMAND and all that came of
 // it are gone.
-func (r *runner) lead(_ context.Context, term *election.Term) error {
+func (r *runner) lead(ctx context.Context, term *election.Term) error {
+	if r.spec.Path == "" {
+		return r.stand(ctx, term)
+	}
 	w := &watchman{term: term, clock: boottime.NewConverter(), until: term.Until()}
 	spec := r.spec
 	spec.Env = r.environ(term)
