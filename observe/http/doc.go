@@ -45,5 +45,5 @@
 // What this process is costs no request. / reads the store unless this process leads, and /status
 // always does; requests at the same time share one read, which begins after the last of them came.
 // /readyz reads the store only if nothing else has been heard from it for half a TTL, and at most
-// once in a third of a TTL. /events costs one watch, however many follow it.
+// once in a third of a TTL. /events costs two watches, however many follow it.
 package electionhttp

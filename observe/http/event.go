@@ -15,6 +15,7 @@ import (
 // The kinds of events, in the order in which a new client is told the present state.
 const (
 	eventLeader  = "leader"  // who leads, as elect watch -o json has it
+	eventHeir    = "heir"    // who is next, if anybody
 	eventRole    = "role"    // what this process is
 	eventTrouble = "trouble" // why it cannot be seen who leads
 )
@@ -65,7 +66,7 @@ func (h *Handler) follow() (events chan event, leave func(), _ error) {
 	}
 	events = make(chan event, backlog)
 	f.clients[events] = struct{}{}
-	for _, kind := range []string{eventLeader, eventRole, eventTrouble} {
+	for _, kind := range []string{eventLeader, eventHeir, eventRole, eventTrouble} {
 		if e, ok := f.latest[kind]; ok {
 			events <- e
 		}
@@ -98,11 +99,13 @@ func (h *Handler) look() bool {
 	f := &h.feed
 	f.clients, f.latest, f.stop = make(map[chan event]struct{}), make(map[string]event), cancel
 	tell := func(e event) { f.tell(ctx, e) }
-	if !h.start(func() { h.lookAtLeader(ctx, tell) }) {
-		cancel()
-		return false
+	for _, look := range []func(context.Context, func(event)){h.lookAtLeader, h.lookAtHeir, h.lookAtSelf} {
+		if !h.start(func() { look(ctx, tell) }) {
+			cancel()
+			return false
+		}
 	}
-	return h.start(func() { h.lookAtSelf(ctx, tell) })
+	return true
 }
 
 // tell tells all clients of an event, unless it is of a feed that has ended.
