@@ -107,7 +107,7 @@ check/release: ## the configuration of goreleaser, which is built once, as tools
 	CACHE='$(CACHE)' GO='$(GO)' tools/goreleaser.sh check
 
 .PHONY: check/deploy
-check/deploy: ## the manifests of Kubernetes, the dashboard and, where promtool and systemd-analyze are, the alerts and the systemd unit
+check/deploy: ## the manifests of Kubernetes, the dashboard and, where promtool and systemd-analyze are, the alerts and the systemd units
 	cd test/deploy && GOWORK=off $(GO) test -count=1 ./manifest
 	@if command -v systemd-analyze >/dev/null; then cd test/deploy && GOWORK=off $(GO) test -count=1 ./unit; \
 	else echo "systemd-analyze is not here: deploy/systemd was not checked (Debian, Ubuntu: apt-get install systemd)"; fi

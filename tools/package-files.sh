@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Writes what packages of elect have beside the program into a folder: manual pages, completions of
-# shells, the unit of systemd. The pages have the date of EPOCH, in seconds since 1970.
+# shells, the units of systemd. The pages have the date of EPOCH, in seconds since 1970.
 #
 #	tools/package-files.sh v1.2.3 EPOCH FOLDER
 set -euo pipefail
@@ -17,5 +17,7 @@ for page in "$folder"/man/*.1; do gzip -9 -n -k "$page"; done
 "$elect" completion bash >"$folder/completions/elect.bash"
 "$elect" completion zsh >"$folder/completions/_elect"
 "$elect" completion fish >"$folder/completions/elect.fish"
-sed 's#/usr/local/bin/elect#/usr/bin/elect#' deploy/systemd/elect@.service >"$folder/elect@.service"
+for unit in deploy/systemd/*.service; do
+	sed 's#/usr/local/bin/elect#/usr/bin/elect#' "$unit" >"$folder/${unit##*/}"
+done
 rm "$elect"

@@ -15,7 +15,7 @@ import (
 func TestKubernetesKnowsEveryFieldOfTheManifests(t *testing.T) {
 	files, err := filepath.Glob("../../../deploy/kubernetes/*.yaml")
 	require.NoError(t, err)
-	require.Len(t, files, 2)
+	require.Len(t, files, 3)
 	for _, file := range files {
 		objects, err := manifest.Read(file)
 		require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestKubernetesKnowsEveryFieldOfTheManifests(t *testing.T) {
 		pod := deployment.Spec.Template
 		require.Equal(t, deployment.Spec.Selector.MatchLabels, pod.Labels, "the API server refuses anything else")
 		reading := 0
-		for _, container := range pod.Spec.Containers {
+		for _, container := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
 			require.NotEmpty(t, container.Image)
 			require.False(t, *container.SecurityContext.AllowPrivilegeEscalation)
 			for _, source := range container.EnvFrom {
@@ -34,6 +34,20 @@ func TestKubernetesKnowsEveryFieldOfTheManifests(t *testing.T) {
 			}
 		}
 		require.Equal(t, 1, reading, "%s: containers that know the store", file)
+	}
+}
+
+// The probes ask at the port at which elect answers, and for paths that it knows.
+func TestTheProbesAskWhereElectAnswers(t *testing.T) {
+	objects, err := manifest.Read("../../../deploy/kubernetes/http.yaml")
+	require.NoError(t, err)
+	elect := objects[1].(*appsv1.Deployment).Spec.Template.Spec.InitContainers[0]
+	require.Contains(t, elect.Args, "--http=:4040")
+	require.Equal(t, int32(4040), elect.Ports[0].ContainerPort)
+	require.Equal(t, corev1.ContainerRestartPolicyAlways, *elect.RestartPolicy, "else the service never starts")
+	for path, probe := range map[string]*corev1.Probe{"/livez": elect.LivenessProbe, "/readyz": elect.ReadinessProbe} {
+		require.Equal(t, path, probe.HTTPGet.Path)
+		require.Equal(t, elect.Ports[0].Name, probe.HTTPGet.Port.StrVal)
 	}
 }
 

@@ -11,28 +11,39 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const file = "../../../deploy/systemd/elect@.service"
-
-func TestSystemdTakesTheUnit(t *testing.T) {
-	require.Empty(t, verify(t, func(unit string) string { return unit }))
+// units are those in deploy/systemd.
+func units(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob("../../../deploy/systemd/*.service")
+	require.NoError(t, err)
+	require.Len(t, files, 2)
+	return files
 }
 
-func TestSystemdRefusesAMistakeInTheUnit(t *testing.T) {
-	for from, to := range map[string]string{
-		"KillMode=mixed": "KillMode=mixture",
-		"StateDirectory": "StateFolder",
-		"bin/elect run":  "bin/elected run",
-	} {
-		require.NotEmpty(t, verify(t, func(unit string) string {
-			require.Contains(t, unit, from)
-			return strings.ReplaceAll(unit, from, to)
-		}), to)
+func TestSystemdTakesTheUnits(t *testing.T) {
+	for _, file := range units(t) {
+		require.Empty(t, verify(t, file, func(unit string) string { return unit }), file)
+	}
+}
+
+func TestSystemdRefusesAMistakeInAUnit(t *testing.T) {
+	for _, file := range units(t) {
+		for from, to := range map[string]string{
+			"NoNewPrivileges=yes": "NoNewPrivileges=often",
+			"StateDirectory":      "StateFolder",
+			"bin/elect run":       "bin/elected run",
+		} {
+			require.NotEmpty(t, verify(t, file, func(unit string) string {
+				require.Contains(t, unit, from)
+				return strings.ReplaceAll(unit, from, to)
+			}), to)
+		}
 	}
 }
 
 // verify returns the complaints of systemd-analyze about the changed unit, on a host
 // where elect is installed.
-func verify(t *testing.T, change func(string) string) (complaints string) {
+func verify(t *testing.T, file string, change func(string) string) (complaints string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
@@ -42,12 +53,12 @@ func verify(t *testing.T, change func(string) string) (complaints string) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		require.NoError(t, os.WriteFile(path, []byte(text), mode))
 	}
-	write("etc/systemd/system/elect@.service", change(string(text)), 0o600)
+	write("etc/systemd/system/"+filepath.Base(file), change(string(text)), 0o600)
 	write("usr/local/bin/elect", "#!/bin/true\n", 0o700)
 	for _, target := range []string{"basic", "multi-user", "network-online", "shutdown", "sysinit"} {
 		write("etc/systemd/system/"+target+".target", "[Unit]\nDescription="+target+"\n", 0o600)
 	}
-	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "--root="+root, "--man=no", "verify", "elect@billing.service").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "systemd-analyze", "--root="+root, "--man=no", "verify", strings.Replace(filepath.Base(file), "@", "@billing", 1)).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil {
 		require.ErrorAs(t, err, &exit, "install systemd (Debian, Ubuntu: apt-get install systemd)")
