@@ -27,8 +27,8 @@ type host struct {
 	*electionhttp.Handler
 	t         *testing.T
 	candidate *election.Candidate
-	own       *kvfault.Store // as the candidate sees the store
-	read      *kvfault.Store // as the handler does
+	own       *kvfault.Link // as the candidate sees the store
+	read      *kvfault.Link // as the handler does
 }
 
 // newHost returns one that ends with the test.
@@ -40,9 +40,9 @@ func newHost(t *testing.T, store *memkv.Store, id string, opts *electionhttp.Opt
 		c(o)
 	}
 	var err error
-	h.candidate, err = election.New(h.own, "billing", o)
+	h.candidate, err = election.New(h.own.Store, "billing", o)
 	require.NoError(t, err)
-	h.Handler, err = electionhttp.New(h.candidate, h.read, opts)
+	h.Handler, err = electionhttp.New(h.candidate, h.read.Store, opts)
 	require.NoError(t, err)
 	t.Cleanup(h.Close)
 	return h
@@ -230,9 +230,9 @@ func FuzzARequestWithoutTheTokenWritesNothing(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, method, path, query, authorization string) {
 		store := kvfault.Wrap(memkv.New())
-		c, err := election.New(store, "billing", &election.Options{TTL: ttl})
+		c, err := election.New(store.Store, "billing", &election.Options{TTL: ttl})
 		require.NoError(t, err)
-		h, err := electionhttp.New(c, store, &electionhttp.Options{Token: "xyzzy-plugh"})
+		h, err := electionhttp.New(c, store.Store, &electionhttp.Options{Token: "xyzzy-plugh"})
 		require.NoError(t, err)
 		defer h.Close()
 		r := httptest.NewRequest(http.MethodGet, "/", nil)

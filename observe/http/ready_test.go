@@ -66,7 +66,7 @@ func TestAProcessIsReadyUntilItHasHeardNothingForATTLAndAgainWhenItHears(t *test
 		a := newHost(t, memkv.New(), "a", nil)
 		stop := a.run(0)
 		time.Sleep(time.Second)
-		for _, s := range []*kvfault.Store{a.own, a.read} {
+		for _, s := range []*kvfault.Link{a.own, a.read} {
 			s.On().Fail(errors.New("down"))
 		}
 		heard := a.candidate.Status().Contact

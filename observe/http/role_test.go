@@ -99,7 +99,7 @@ func TestAProcessIsAliveUnlessItsWorkGoesOnWhileAnotherMayLead(t *testing.T) {
 func TestAProcessWhoseStoreIsDownIsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(t, memkv.New(), "a", nil)
-		for _, s := range []*kvfault.Store{h.own, h.read} {
+		for _, s := range []*kvfault.Link{h.own, h.read} {
 			s.On().Fail(errors.New("down"))
 		}
 		stop := h.run(0)

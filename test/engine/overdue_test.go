@@ -26,7 +26,7 @@ func deaf() (lead func(context.Context, *election.Term) error, done func()) {
 func TestWorkIsOverdueFromTheMomentAtWhichAnotherMayLead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, faults := newBallot(t), kvfault.Wrap(memkv.New())
-		a := b.candidate(faults, "a")
+		a := b.candidate(faults.Store, "a")
 		lead, done := deaf()
 		defer done()
 		b.runWith(a, "a", lead)
@@ -47,7 +47,7 @@ func TestWorkIsOverdueFromTheMomentAtWhichAnotherMayLead(t *testing.T) {
 func TestWorkIsNotOverdueWhileTheLeaseIsKeptForIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, faults := newBallot(t), kvfault.Wrap(memkv.New())
-		a := b.candidate(faults, "a")
+		a := b.candidate(faults.Store, "a")
 		lead, done := deaf()
 		defer done()
 		stop := b.runWith(a, "a", lead)
@@ -92,7 +92,7 @@ func TestWorkWhoseRecordIsGoneHasAMarginToStopIn(t *testing.T) {
 func TestATermOfCampaignIsOverdueUntilItIsResigned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, faults := newBallot(t), kvfault.Wrap(memkv.New())
-		a := b.candidate(faults, "a")
+		a := b.candidate(faults.Store, "a")
 		term, err := a.Campaign(t.Context())
 		require.NoError(t, err)
 		defer func() { _ = term.Resign(t.Context()) }()
@@ -112,7 +112,7 @@ func TestATermThatNobodyGotIsNeverOverdue(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b, faults := newBallot(t), kvfault.Wrap(memkv.New())
 			faults.On(kvfault.Create).DelayReplies(time.Second)
-			a := b.candidate(faults, "a")
+			a := b.candidate(faults.Store, "a")
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			if term, err := a.Campaign(ctx); err == nil {
