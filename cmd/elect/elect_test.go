@@ -78,7 +78,9 @@ func start(t *testing.T, args ...string) *proc {
 func startCommand(t *testing.T, cmd *exec.Cmd) *proc {
 	t.Helper()
 	p := &proc{Cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout = &p.out
+	if cmd.Stdout == nil {
+		cmd.Stdout = &p.out
+	}
 	if cmd.Stderr == nil {
 		cmd.Stderr = &p.err
 	}

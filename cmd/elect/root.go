@@ -59,7 +59,10 @@ func newRoot(s *settings) *cobra.Command {
 	complete(root, "store", cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp, stores.Beginnings()...)
 	complete(root, "log-level", cobra.ShellCompDirectiveNoFileComp, "debug", "info", "warn", "error")
 	complete(root, "log-format", cobra.ShellCompDirectiveNoFileComp, string(asText), string(asJSON))
-	root.AddCommand(newWatch(s), newStatus(s), newHistory(s), newServe(s), newResign(s), newTransfer(s), newDoctor(s), newPeers(), newVersion(), newStores(), newManual())
+	root.AddCommand(
+		newWatch(s), newStatus(s), newHistory(s), newTop(s), newServe(s), newResign(s), newTransfer(s), newDoctor(s),
+		newPeers(), newVersion(), newStores(), newManual(),
+	)
 	root.AddCommand(processCommands(s)...)
 	root.SetHelpCommand(newHelp())
 	help := root.HelpFunc()

@@ -73,7 +73,7 @@ func newServe(s *settings) *cobra.Command {
 			defer store.Close()
 			defer c.Close()
 			announcePage(cmd.OutOrStdout(), log, l)
-			return page.New(c, store.Address.String(), 10*time.Minute).Serve(ctx, l)
+			return page.New(c, store.Address.String(), time.Minute).Serve(ctx, l)
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", defaultListen, "`ADDRESS` of the page, host:port; port 0 is any that is free")

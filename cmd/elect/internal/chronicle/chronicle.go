@@ -45,7 +45,8 @@ func New(store kv.Store) *Chronicle {
 // Close ends all that was started, and waits for that.
 func (c *Chronicle) Close() {
 	c.mu.Lock()
-	c.end() // nothing is started after that
+	c.end()  // nothing is started after that
+	c.wake() // who waits for a change need not wait any more
 	c.mu.Unlock()
 	c.work.Wait()
 }

@@ -87,6 +87,27 @@ func (e *Election) Terms(since time.Duration) int {
 	return n
 }
 
+// How says in words how a spell ended, if it was a term: Spells[i].
+func (e *Election) How(i int) string {
+	switch e.Spells[i].End {
+	case HandedOver:
+		return "handed over to " + e.Spells[i+1].Owner.ID + ", its heir, without a gap"
+	case Lost:
+		return "lost: it did not hand over, though it had an heir"
+	case Over:
+		return "given up or lost: it had no heir"
+	case Unseen:
+		return "ended while the store could not be watched"
+	}
+	return ""
+}
+
+// GoesOn reports whether Spells[i] is the term before it, which went on while the store could
+// not be watched.
+func (e *Election) GoesOn(i int) bool {
+	return i > 1 && e.Spells[i-1].State == Unknown && goesOn(e.Spells[i-2], e.Spells[i])
+}
+
 // see takes in what the leader's safe holds, and reports whether that is news.
 func (e *Election) see(rec kv.Record, vacant bool, at time.Duration) bool {
 	next := Spell{State: stateOf(rec, vacant), From: at, Owner: ownerOf(rec), Found: len(e.Spells) == 0}
@@ -99,7 +120,7 @@ func (e *Election) see(rec kv.Record, vacant bool, at time.Duration) bool {
 		}
 		next.Found = last.State == Unknown
 		last.To, last.End = at, e.endOf(*last, next)
-		if last.State == Unknown && n > 1 && e.goesOn(e.Spells[n-2], next) {
+		if last.State == Unknown && n > 1 && goesOn(e.Spells[n-2], next) {
 			e.Spells[n-2].End = ""
 		}
 	}
@@ -120,7 +141,7 @@ func (e *Election) hide(at time.Duration) {
 }
 
 // goesOn reports whether a spell after which the store could not be seen went on meanwhile.
-func (*Election) goesOn(before, after Spell) bool {
+func goesOn(before, after Spell) bool {
 	return before.State == after.State && before.Owner.sameTerm(after.Owner)
 }
 

@@ -52,6 +52,7 @@ type spell struct {
 	TTL   float64   `json:"ttl,omitempty"`
 	Since time.Time `json:"since,omitzero"` // by the clock of the one who leads
 	End   string    `json:"end,omitempty"`
+	How   string    `json:"how,omitempty"` // it ended, in words
 }
 
 type candidate struct {
@@ -83,6 +84,9 @@ func (p *Page) state(r chronicle.Report) state {
 
 func (p *Page) election(e *chronicle.Election) election {
 	shown := election{Name: e.Name, Spells: p.spells(e.Spells), Heirs: p.spells(e.Heirs), Hold: e.Hold, Trouble: e.Trouble}
+	for i := range shown.Spells {
+		shown.Spells[i].How = e.How(i)
+	}
 	if heir, ok := e.Heir(); ok {
 		shown.Heir = heir.Owner.ID
 	}

@@ -106,15 +106,9 @@ function gap(e, i) {
 
 function ending(e, i) {
   const s = e.spells[i];
-  const follower = e.spells.slice(i + 1).find(isTerm);
-  const none = gap(e, i) ? `; nobody led for ${lasting(gap(e, i))}` : follower ? '; the gap was too short to be seen' : '';
-  switch (s.end) {
-    case 'handed over': return `handed over to ${follower?.id ?? 'its heir'}, its heir, without a gap`;
-    case 'lost': return `lost: it did not hand over, though it had an heir${none}`;
-    case 'over': return `given up or lost: it had no heir${none}`;
-    case 'unseen': return 'ended while the store could not be watched';
-  }
-  return '';
+  if (s.end !== 'lost' && s.end !== 'over') return s.how ?? '';
+  if (gap(e, i)) return `${s.how}; nobody led for ${lasting(gap(e, i))}`;
+  return s.how + (isTerm(e.spells[i + 1]) ? '; the gap was too short to be seen' : '');
 }
 
 // tell returns the lines about a spell.

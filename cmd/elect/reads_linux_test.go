@@ -1,5 +1,3 @@
-//go:build unix
-
 package main
 
 import (
@@ -135,7 +133,7 @@ func meters(t *testing.T) map[string]func(t *testing.T) meter {
 	}
 }
 
-func TestServeWritesNothingToTheStore(t *testing.T) {
+func TestServeAndTopWriteNothingToTheStore(t *testing.T) {
 	for kind, measured := range meters(t) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel() // it waits
@@ -161,9 +159,13 @@ func TestServeWritesNothingToTheStore(t *testing.T) {
 				all := elections(t, url)
 				return len(all) == 2 && all[0].now() == "leader anna" && all[1].now() == "vacant "
 			})
-			time.Sleep(7 * time.Second) // until it has looked for elections once more
-			p.send(t, syscall.SIGTERM)
-			require.Zero(t, p.status(t))
+			e, s := (&place{t: t, store: m.url}).top(120, 10)
+			s.shows(t, "2 elections", "anna")
+			time.Sleep(7 * time.Second) // until they have looked for elections once more
+			for _, shown := range []*proc{p, e} {
+				shown.send(t, syscall.SIGTERM)
+				require.Zero(t, shown.status(t))
+			}
 			require.Equal(t, before, m.written(t))
 
 			put("new")
