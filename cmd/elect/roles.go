@@ -25,7 +25,8 @@ const candidateRole = "__candidate"
 const rootExample = `  elect demo                                  # an election of three processes
   elect run billing -- ./billing-daemon       # run it while this candidate leads
   elect run --store redis://localhost billing -- ./billing-daemon
-  elect status billing                        # print who leads`
+  elect status billing                        # print who leads
+  elect serve                                 # a page that shows all elections live`
 
 // processCommands are the commands that start processes.
 func processCommands(s *settings) []*cobra.Command {

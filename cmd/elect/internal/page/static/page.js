@@ -507,13 +507,14 @@ function drawAxis() {
   const [unit, name] = frame.unit;
   document.documentElement.style.setProperty('--step', `${100 / frame.steps}%`);
   const sparse = frame.width < 480 ? 2 : 1;
+  const end = $('link').dataset.link === 'over' ? 'the end' : 'now';
   const ticks = [];
   for (let i = frame.steps; i >= 0; i -= sparse) {
-    const tick = make('span', {}, i ? `−${frame.ms * i / frame.steps / unit} ${name}` : 'now');
+    const tick = make('span', {}, i ? `−${frame.ms * i / frame.steps / unit} ${name}` : end);
     tick.style.left = `${100 - i * 100 / frame.steps}%`;
     ticks.push(tick);
   }
-  if (ticks.at(-1).textContent !== 'now') ticks.push(make('span', { className: 'end' }, 'now'));
+  if (ticks.at(-1).textContent !== end) ticks.push(make('span', {}, end));
   $('axis').replaceChildren(...ticks);
 }
 
@@ -586,6 +587,7 @@ function receive(event) {
   $('notice').hidden = !notices.length;
   $('notice').className = `notice ${state.over ? (state.well ? 'well' : 'badly') : ''}`;
   $('notice').textContent = notices.join(' ');
+  $('signs').hidden = ![...known.values()].some(e => e.marks?.length);
   if (first || turned) layout();
   for (const e of state.elections) views.get(e.name)?.update(e);
   drawList();
