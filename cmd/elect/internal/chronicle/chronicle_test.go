@@ -3,6 +3,7 @@ package chronicle_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -149,6 +150,21 @@ func TestHandOversLossesAndVacanciesAreToldApart(t *testing.T) {
 	e = await(t, c, func(e chronicle.Election) bool { return e.Now().State == chronicle.Vacant })
 	require.Equal(t, []string{"anna handed over", "ben lost", "cleo over"}, ends(e))
 	require.Equal(t, 3, e.Terms(0))
+}
+
+func TestAVacantElectionTellsUntilWhenAHoldKeepsItClosed(t *testing.T) {
+	store := memkv.New()
+	begun := time.Now().Add(-time.Minute)
+	_, err := store.Create(t.Context(), "job:hold", kv.Record{
+		Signature: "anna/N.1", TTL: time.Hour, Lasting: true, Note: fmt.Sprintf(`{"since":%d}`, begun.UnixMilli()),
+	})
+	require.NoError(t, err)
+	c := follow(t, store, "job")
+	e := await(t, c, func(e chronicle.Election) bool { return !e.Hold.IsZero() })
+	require.WithinDuration(t, begun.Add(time.Hour), e.Hold, time.Second)
+	campaign(t, store, "ben") // waits for the end of the hold, while it has the safe
+	e = await(t, c, leads("ben"))
+	require.Zero(t, e.Hold)
 }
 
 func TestTimeInWhichTheStoreCannotBeWatchedIsUnknown(t *testing.T) {
