@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/snapshot"
 )
 
 const historyLong = `Print the last terms of the election NAME: who led, when, and why each term ended.
@@ -41,17 +42,6 @@ With -o json each line is an object with name, id, token, began, ended, reason a
 handed_over.
 
 Exit status: 0; 1 if nobody leads; 125 if elect failed.`
-
-// A pastTerm is one line of output: a term of an election.
-type pastTerm struct {
-	Name       string          `json:"name"`
-	ID         string          `json:"id"`
-	Token      uint64          `json:"token"`
-	Began      time.Time       `json:"began,omitzero"`
-	Ended      time.Time       `json:"ended,omitzero"`
-	Reason     election.Reason `json:"reason,omitempty"`
-	HandedOver bool            `json:"handed_over"`
-}
 
 func newHistory(s *settings) *cobra.Command {
 	var out format
@@ -91,7 +81,7 @@ func newHistory(s *settings) *cobra.Command {
 func printHistory(out io.Writer, f format, name string, terms []election.PastTerm) error {
 	if f == asJSON {
 		for _, t := range terms {
-			if err := jsonLine(out, pastTerm{name, t.ID, t.Token, t.Began.UTC(), t.Ended.UTC(), t.Reason, t.HandedOver}); err != nil {
+			if err := jsonLine(out, snapshot.TermOf(name, t)); err != nil {
 				return err
 			}
 		}

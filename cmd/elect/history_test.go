@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/snapshot"
 )
 
 func TestHistoryTellsWhoLedBeforeAndWhyItEnded(t *testing.T) {
@@ -29,11 +30,11 @@ func TestHistoryTellsWhoLedBeforeAndWhyItEnded(t *testing.T) {
 		b.send(t, syscall.SIGKILL)
 		c.says(t, " elected ")
 
-		var terms []pastTerm
+		var terms []snapshot.Term
 		status, stdout, _ := finish(t, "history", "--store", p.store, "-o", "json", "job")
 		require.Zero(t, status)
 		for line := range strings.Lines(stdout) {
-			var term pastTerm
+			var term snapshot.Term
 			require.NoError(t, json.Unmarshal([]byte(line), &term), line)
 			require.Equal(t, "job", term.Name)
 			require.WithinDuration(t, time.Now(), term.Began, time.Minute)

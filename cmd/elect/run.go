@@ -103,6 +103,7 @@ Answers over HTTP: with --http elect answers what it is, to GET, HEAD and OPTION
   /readyz    200 if the store has answered within the TTL; with ?leader, if it leads too
   /          {"name": ID} of the leader
   /status    the JSON of elect status -o json, and self: what this elect is
+  /history   the last terms, as elect history has them
   /events    server-sent events of what changes
 Whoever can reach the address may ask. POST /resign and POST /transfer?to=ID need the
 token in --http-token-file, as "Authorization: Bearer TOKEN". /resign is for an elect

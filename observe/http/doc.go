@@ -13,6 +13,7 @@
 //	/readyz    200 if the store has answered within a TTL; with ?leader, if it leads too
 //	/          {"name": ID} of the leader; an empty ID if nobody leads
 //	/status    the JSON of elect status -o json, and self
+//	/history   the last terms, as elect history -o json has them
 //	/events    server-sent events of what changes
 //
 // All of these take GET, HEAD and, except /events, OPTIONS. The first five answer with what this

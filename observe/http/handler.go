@@ -41,6 +41,7 @@ type Handler struct {
 	contact contact
 	leaders flight[election.Leader]
 	states  flight[view]
+	pasts   flight[past]
 	feed    feed
 
 	mu     sync.Mutex
@@ -91,6 +92,7 @@ func (h *Handler) routes() *http.ServeMux {
 		{"/readyz", reads, h.ready},
 		{"/{$}", reads, h.name},
 		{"/status", reads, h.status},
+		{"/history", reads, h.history},
 		{"/events", reads[:2], h.events},
 		{"/resign", []string{http.MethodPost}, h.guarded(h.resign)},
 		{"/transfer", []string{http.MethodPost}, h.guarded(h.transfer)},
@@ -111,7 +113,7 @@ func (h *Handler) routes() *http.ServeMux {
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	refuse(w, r, http.StatusNotFound, errors.New("there is no such path: use /leader, /heir, /standby, /livez, /readyz, /status, /events or /"))
+	refuse(w, r, http.StatusNotFound, errors.New("there is no such path: use /leader, /heir, /standby, /livez, /readyz, /status, /history, /events or /"))
 }
 
 // ServeHTTP implements [http.Handler]. It works below [http.StripPrefix].

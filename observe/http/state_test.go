@@ -152,3 +152,26 @@ func TestAfterCloseAProcessStillKnowsWhatItIs(t *testing.T) {
 		require.Zero(t, b.read.Calls(kvfault.Get))
 	})
 }
+
+func TestTheHistoryIsThatOfTheElection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		a, b := newHost(t, store, "a", nil), newHost(t, store, "b", nil)
+		require.Empty(t, a.body("/history")["terms"], "nobody leads")
+		stop := a.run(0)
+		time.Sleep(time.Second)
+		b.run(0)
+		time.Sleep(time.Second)
+		stop()
+		synctest.Wait()
+		terms, ok := b.body("/history")["terms"].([]any)
+		require.True(t, ok)
+		require.Len(t, terms, 2)
+		require.Subset(t, terms[0], map[string]any{"name": "billing", "id": "a", "reason": "stopped", "handed_over": true})
+		require.Subset(t, terms[1], map[string]any{"id": "b", "handed_over": false})
+		require.NotContains(t, terms[1], "ended")
+		b.read.On(kvfault.Get).Fail(errors.New("down"))
+		require.Equal(t, http.StatusServiceUnavailable, ask(b, http.MethodGet, "/history").Code)
+		b.read.Heal()
+	})
+}
