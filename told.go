@@ -220,3 +220,32 @@ func (c *campaign) logOf(k machine.Key) *slog.Logger {
 	}
 	return c.log
 }
+
+// tellRole reports the candidate's present role.
+func (c *campaign) tellRole() {
+	switch {
+	case c.term != nil: // which tells of its end itself
+	case c.state.Stage != machine.Standing || c.sick:
+		c.roles.is(c, RoleIdle)
+	case c.state.Place.Phase == machine.Owner:
+		c.roles.is(c, RoleHeir)
+	default:
+		c.roles.is(c, RoleCandidate)
+	}
+}
+
+// tellRelease tells that nothing is left of the term.
+func (c *campaign) tellRelease() {
+	c.term.announce()
+	c.hookRelease()
+	if !c.term.freed && !c.missing && !c.fades {
+		c.log.Info("released", "event", "released", "token", c.term.token)
+	}
+}
+
+// tellOfPlace tells the log that the candidate has become heir.
+func (c *campaign) tellOfPlace(before machine.Phase) {
+	if p := &c.state.Place; before != machine.Owner && p.Phase == machine.Owner {
+		c.logOf(machine.Place).Info("heir", "event", "heir", "token", p.Remains.Record().Token)
+	}
+}
