@@ -2,8 +2,6 @@ package election
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/electkv/election/internal/machine"
@@ -39,17 +37,9 @@ const ReasonGone Reason = "gone"
 // it, so it costs no request. What a leader and its heir knew is forgotten if both die at once.
 // There is none without heirs (Options.NoHeir), and other programs' locks are not in it.
 func History(ctx context.Context, store kv.Store, name string) ([]PastTerm, error) {
-	if err := checkReserved(name); err != nil {
+	rec, err := leaderRecord(ctx, store, name, "history")
+	if err != nil || rec.Foreign {
 		return nil, err
-	}
-	rec, err := store.Get(ctx, name)
-	switch {
-	case errors.Is(err, kv.ErrVacant):
-		return nil, ErrNoLeader
-	case err != nil:
-		return nil, fmt.Errorf("election: history of %q: %w", name, err)
-	case rec.Foreign:
-		return nil, nil
 	}
 	n := machine.NoteOf(rec)
 	var terms []PastTerm

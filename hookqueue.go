@@ -3,7 +3,6 @@ package election
 import (
 	"context"
 	"sync"
-	"time"
 )
 
 const (
@@ -78,14 +77,8 @@ func (q *hookQueue) flush() {
 		return
 	}
 	made := make(chan struct{})
-	if !q.post(func() { close(made) }, hookRoom) {
-		return
-	}
-	patience := time.NewTimer(outboxPause)
-	defer patience.Stop()
-	select {
-	case <-made:
-	case <-patience.C:
+	if q.post(func() { close(made) }, hookRoom) {
+		pauseFor(made)
 	}
 }
 

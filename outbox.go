@@ -66,13 +66,17 @@ func (o *outbox) flush() {
 	o.mu.Lock()
 	idle := o.idle
 	o.mu.Unlock()
-	if idle == nil {
-		return
+	if idle != nil {
+		pauseFor(idle)
 	}
+}
+
+// pauseFor waits until calls of the user's code have been made, for a second at most.
+func pauseFor(made <-chan struct{}) {
 	patience := time.NewTimer(outboxPause)
 	defer patience.Stop()
 	select {
-	case <-idle:
+	case <-made:
 	case <-patience.C:
 	}
 }

@@ -66,17 +66,9 @@ func CurrentHeir(ctx context.Context, store kv.Store, name string) (Heir, error)
 // published none, or is another program's lock, and ErrNoLeader if nobody leads. The
 // answer may be out of date when it returns. CurrentHeir says whether one of them is heir.
 func CurrentHeirs(ctx context.Context, store kv.Store, name string) ([]string, error) {
-	if err := checkReserved(name); err != nil {
+	rec, err := leaderRecord(ctx, store, name, "heirs")
+	if err != nil || rec.Foreign {
 		return nil, err
-	}
-	rec, err := store.Get(ctx, name)
-	switch {
-	case errors.Is(err, kv.ErrVacant):
-		return nil, ErrNoLeader
-	case err != nil:
-		return nil, fmt.Errorf("election: heirs of %q: %w", name, err)
-	case rec.Foreign:
-		return nil, nil
 	}
 	return machine.NoteOf(rec).Heirs, nil
 }
@@ -84,17 +76,26 @@ func CurrentHeirs(ctx context.Context, store kv.Store, name string) ([]string, e
 // Current returns the leader of the election, or ErrNoLeader. The answer may be out of
 // date when it returns. To act as the leader, hold a Term.
 func Current(ctx context.Context, store kv.Store, name string) (Leader, error) {
-	if err := checkReserved(name); err != nil {
+	rec, err := leaderRecord(ctx, store, name, "current leader")
+	if err != nil {
 		return Leader{}, err
 	}
-	rec, err := store.Get(ctx, name)
-	if errors.Is(err, kv.ErrVacant) {
-		return Leader{}, ErrNoLeader
-	}
-	if err != nil {
-		return Leader{}, fmt.Errorf("election: current leader of %q: %w", name, err)
-	}
 	return leaderOf(rec), nil
+}
+
+// leaderRecord reads the leader's record, or returns ErrNoLeader. What says what it is read for.
+func leaderRecord(ctx context.Context, store kv.Store, name, what string) (kv.Record, error) {
+	if err := checkReserved(name); err != nil {
+		return kv.Record{}, err
+	}
+	rec, err := store.Get(ctx, name)
+	switch {
+	case errors.Is(err, kv.ErrVacant):
+		return kv.Record{}, ErrNoLeader
+	case err != nil:
+		return kv.Record{}, fmt.Errorf("election: %s of %q: %w", what, name, err)
+	}
+	return rec, nil
 }
 
 // Watch yields the leader of the election: the present one first, then again after each
