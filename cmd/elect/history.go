@@ -65,7 +65,7 @@ func newHistory(s *settings) *cobra.Command {
 			terms, err := election.History(ctx, store.KV, args[0])
 			switch {
 			case errors.Is(err, election.ErrNoLeader):
-				return exit{statusNo, fmt.Errorf("%s: nobody leads: the next leader brings the history with it", printable(args[0]))}
+				return exit{statusNo, fmt.Errorf("%s: nobody leads, and the history is in the leader's record", printable(args[0]))}
 			case err != nil:
 				return fmt.Errorf("store %v: %w", store.Address, err)
 			case len(terms) == 0:

@@ -105,7 +105,7 @@ Answers over HTTP: with --http elect answers what it is, to GET, HEAD and OPTION
   /status    the JSON of elect status -o json, and self: what this elect is
   /history   the last terms, as elect history has them
   /events    server-sent events of what changes
-Whoever can reach the address may ask. POST /resign and POST /transfer?to=ID need the
+Every program that reaches the address may ask. POST /resign and POST /transfer?to=ID need the
 token in --http-token-file, as "Authorization: Bearer TOKEN". /resign is for an elect
 that leads; with ?any it asks whichever leads.
 

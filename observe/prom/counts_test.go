@@ -184,7 +184,7 @@ func TestAnElectionWithoutACampaignIsIdle(t *testing.T) {
 	})
 }
 
-// Whoever gives such a name breaks no scrape, and no hook.
+// Such a name breaks no scrape, and no hook.
 func TestALabelThatIsNoTextIsMended(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t, memkv.New(), &electionprom.Options{Group: func(string) string { return "a\xff" }})

@@ -223,8 +223,8 @@ func TestAClientIsAskedForItsCertificate(t *testing.T) {
 	c.start(config).delivers(member, "hello")
 }
 
-// Whose certificate it is that has expired is said by both sides, once: the time of day,
-// which is another one each second, is not in it.
+// Both sides log once whose certificate has expired. The time of day is not in that text: with it,
+// the text would be new each second.
 func TestAnExpiredCertificateIsSaidOnceByBoth(t *testing.T) {
 	t.Parallel()
 	for side, who := range []string{"caller", "called"} {

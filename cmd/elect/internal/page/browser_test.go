@@ -90,7 +90,7 @@ func TestABrowserComesBackWhenItsServerDoes(t *testing.T) {
 	tab.Await(says("anna leads"))
 }
 
-// Whoever may write to the store must not be able to do anything to those who look at it.
+// A writer of the store must have no power over the browsers that show it.
 func TestWhatComesFromAStoreIsShownAsText(t *testing.T) {
 	const evil = `<img src=x onerror="document.title='evil'"><script>document.title='evil'</script>"'&<b>`
 	s := open(t, "job "+evil, "foreign")

@@ -36,8 +36,8 @@ type Folder struct {
 
 // An Issue is what was made for a member or client.
 type Issue struct {
-	// Who is the member's address, or the client's name.
-	Who string
+	// Name is the address of the member, or the name of the client.
+	Name string
 	// Folder has the files.
 	Folder string
 	// Target is where they are used: host:folder, or just a folder of this host.
@@ -271,7 +271,7 @@ func (f *Folder) issue(all []string, now time.Time) (issued []Issue, err error) 
 func (f *Folder) Others(some []Issue) []Issue {
 	others := []Issue{}
 	for _, who := range f.all() {
-		if !slices.ContainsFunc(some, func(i Issue) bool { return i.Who == who }) {
+		if !slices.ContainsFunc(some, func(i Issue) bool { return i.Name == who }) {
 			others = append(others, f.about(who))
 		}
 	}
@@ -279,7 +279,7 @@ func (f *Folder) Others(some []Issue) []Issue {
 }
 
 func (f *Folder) about(who string) Issue {
-	i := Issue{Who: who, Folder: filepath.Join(f.shown, folderOf(who)), Target: f.at(f.dir, who)}
+	i := Issue{Name: who, Folder: filepath.Join(f.shown, folderOf(who)), Target: f.at(f.dir, who)}
 	if f.Files != "" {
 		i.Target = f.name(who) + ":" + f.Files
 		if strings.Contains(f.name(who), ":") {

@@ -264,7 +264,7 @@ func TestRenewTakesThoseThatHaveLivedTwoThirds(t *testing.T) {
 		require.NoError(t, err)
 		names := []string{}
 		for _, i := range issued {
-			names = append(names, i.Who)
+			names = append(names, i.Name)
 		}
 		return names
 	}
@@ -335,7 +335,7 @@ func TestRenewMakesWhatIsMissingOrWrong(t *testing.T) {
 		issued, err := folder.Renew(nil, false, now)
 		require.NoError(t, err)
 		require.Len(t, issued, 1, what)
-		require.Equal(t, "a.example:7000", issued[0].Who)
+		require.Equal(t, "a.example:7000", issued[0].Name)
 		pem := filepath.Join(dir, "a.example_7000", "elect.pem")
 		_, _, err = (&paxoskv.Files{Cert: pem, Key: pem, CA: filepath.Join(dir, "a.example_7000", "ca.pem")}).Validity("a.example:7000")
 		require.NoError(t, err)
@@ -401,7 +401,7 @@ func TestMembersAndClientsAreAdded(t *testing.T) {
 	issued, edited, err := folder.Add(nil, []string{"laptop"}, now)
 	require.NoError(t, err)
 	require.Empty(t, edited)
-	require.Equal(t, []peers.Issue{{Who: "laptop", Folder: filepath.Join(dir, "laptop"), Target: "laptop:/etc/elect/nightly"}}, issued)
+	require.Equal(t, []peers.Issue{{Name: "laptop", Folder: filepath.Join(dir, "laptop"), Target: "laptop:/etc/elect/nightly"}}, issued)
 	after := contents(t, dir)
 	for name := range before {
 		require.Equal(t, name == "cluster.json", before[name] != after[name], name)
@@ -419,7 +419,7 @@ func TestMembersAndClientsAreAdded(t *testing.T) {
 	require.Len(t, issued, 2)
 	others := []string{}
 	for _, i := range folder.Others(issued) {
-		others = append(others, i.Who)
+		others = append(others, i.Name)
 	}
 	require.Equal(t, []string{"a.example:7000", "10.0.0.2:7000", "[fd00::1]:7000", "laptop"}, others)
 	all := contents(t, dir)
