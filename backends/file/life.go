@@ -25,7 +25,7 @@ type life struct {
 	pins int
 	// timer looks after the holds at next, or earlier; nil before the first.
 	timer *time.Timer
-	next  time.Duration
+	next  time.Duration // never if the timer is not set
 }
 
 // A hold is a record that a life backs, by its safe's escaped name.
@@ -101,7 +101,7 @@ func (s *Store) keep(f folder, done step) error {
 		return nil
 	}
 	l.holds[hold{f.name, done.rec.Token}] = done.deadline
-	if l.timer == nil || done.deadline < l.next {
+	if done.deadline < l.next {
 		s.reviewAt(l, done.deadline)
 	}
 	now := time.Now()
@@ -168,7 +168,7 @@ func (s *Store) born() (*life, error) {
 			ok, err = named(lock)
 		}
 		if err == nil && ok {
-			return &life{id: id, lock: lock, holds: make(map[hold]time.Duration)}, nil
+			return &life{id: id, lock: lock, holds: make(map[hold]time.Duration), next: never}, nil
 		}
 		if err = errors.Join(err, lock.Close(), removeFile(path)); err != nil {
 			return nil, err

@@ -74,6 +74,25 @@ func TestALifeIsGivenUpWhenItsLastRecordHasFaded(t *testing.T) {
 	require.Zero(t, s.lifeFiles(t))
 }
 
+// The last record fades, and nothing is looked after, when the next one comes.
+func TestALifeIsGivenUpThoughItHadNoRecordForAWhile(t *testing.T) {
+	s, _ := pair(t)
+	rec := kv.Record{Signature: "s", TTL: 50 * time.Millisecond}
+	_, err := s.pin() // an operation that goes on
+	require.NoError(t, err)
+	_, err = s.Create(t.Context(), "a", rec)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		s.lifeMu.Lock()
+		defer s.lifeMu.Unlock()
+		return len(s.life.holds) == 0
+	}, 20*time.Second, time.Millisecond)
+	_, err = s.Create(t.Context(), "b", rec)
+	require.NoError(t, err)
+	s.unpin()
+	s.requireRest(t)
+}
+
 func TestALifeLastsAsLongAsSomebodyRefreshesItsRecord(t *testing.T) {
 	const ttl = 2 * time.Second
 	s, other := pair(t)

@@ -3,6 +3,7 @@ package filekv
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -15,6 +16,8 @@ const (
 	retry = time.Second
 	// garbage is the age from which on what a dead process left is removed.
 	garbage = time.Hour
+	// never is later than every deadline.
+	never = time.Duration(math.MaxInt64)
 )
 
 // reviewAt sets the timer of l to a deadline. lifeMu is held.
@@ -24,15 +27,16 @@ func (s *Store) reviewAt(l *life, deadline time.Duration) {
 		s.reviewIn(l, retry)
 		return
 	}
-	l.next = deadline
 	s.reviewIn(l, max(deadline-now, 0))
+	l.next = deadline
 }
 
-// reviewIn sets the timer of l. lifeMu is held.
+// reviewIn sets the timer of l, whatever comes meanwhile. lifeMu is held.
 //
 // The timer outlives the operation that sets it, as the record does. It ends
 // with the life, by the deadline of the last record.
 func (s *Store) reviewIn(l *life, d time.Duration) {
+	l.next = 0
 	if l.timer == nil {
 		l.timer = time.AfterFunc(d, func() { s.review(l) })
 		return
@@ -47,6 +51,7 @@ func (s *Store) review(l *life) {
 	if s.life != l {
 		return
 	}
+	l.next = never
 	if err := s.settle(l); err != nil {
 		s.reviewIn(l, retry) // nobody to tell; the records fade in any case
 	}
@@ -60,7 +65,7 @@ func (s *Store) settle(l *life) error {
 		s.release(l)
 		return nil
 	}
-	next := time.Duration(1<<63 - 1)
+	next := never
 	for _, deadline := range l.holds {
 		next = min(next, deadline)
 	}
