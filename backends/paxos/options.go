@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"time"
 
 	"github.com/electkv/election/backends/paxos/internal/lease"
-	"github.com/electkv/election/backends/paxos/internal/wire"
+	"github.com/electkv/election/internal/wire"
 )
 
 // Options name the members. All of them must agree on Peers, Cluster, MaxTTL, Round and
@@ -102,6 +101,7 @@ const (
 	defaultMaxTTL = time.Minute
 	defaultRound  = time.Second
 	defaultDrift  = 5
+	maxCluster    = 255 // bytes in the name of a cluster
 )
 
 // defaults returns the options with what was left out.
@@ -130,18 +130,23 @@ func (o Options) defaults() Options {
 // terms returns what all members must agree on.
 func (o Options) terms() (lease.Terms, error) {
 	all := append([]string{}, o.Peers...)
-	if o.ID != "" && !listed(o.Peers, o.ID) {
+	if o.ID != "" && !wire.Listed(o.Peers, o.ID) {
 		all = append(all, o.ID)
 	}
 	members, err := wire.Members(all)
 	if err != nil {
 		return lease.Terms{}, fmt.Errorf("paxoskv: %w", err)
 	}
-	t := lease.Terms{Cluster: o.Cluster, Members: members, MaxTTL: o.MaxTTL, Round: o.Round, Drift: o.Drift}
+	t := lease.Terms{Cluster: o.Cluster, MaxTTL: o.MaxTTL, Round: o.Round, Drift: o.Drift}
+	for _, m := range members {
+		t.Members = append(t.Members, lease.MemberID(m))
+	}
 	if err := t.Check(); err != nil {
 		return lease.Terms{}, fmt.Errorf("paxoskv: %w", err)
 	}
 	switch {
+	case len(o.Cluster) > maxCluster:
+		return lease.Terms{}, fmt.Errorf("paxoskv: the cluster's name has %d bytes, where %d are the most", len(o.Cluster), maxCluster)
 	case o.Backstop < 0:
 		return lease.Terms{}, fmt.Errorf("paxoskv: backstop %v: want a positive duration", o.Backstop)
 	case o.ID == "" && (o.Dir != "" || o.Listen != ""):
@@ -150,13 +155,4 @@ func (o Options) terms() (lease.Terms, error) {
 		return lease.Terms{}, errors.New("paxoskv: Founding needs a Dir, which tells the next start that this one was")
 	}
 	return t, nil
-}
-
-// listed reports whether the peers have an address, in whatever form.
-func listed(peers []string, id string) bool {
-	own, err := wire.Member(id)
-	return err == nil && slices.ContainsFunc(peers, func(peer string) bool {
-		other, err := wire.Member(peer)
-		return err == nil && other == own
-	})
 }

@@ -1,8 +1,10 @@
 package paxoskv_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +24,8 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*paxoskv.Options){
 		"no TLS, no member":            func(o *paxoskv.Options) { o.TLS = nil },
 		"the cluster needs a name":     func(o *paxoskv.Options) { o.Cluster = "" },
+		"name has 256 bytes":           func(o *paxoskv.Options) { o.Cluster = strings.Repeat("c", 256) },
+		"16 members":                   func(o *paxoskv.Options) { o.Peers = addrs(15) },
 		"is not host:port":             func(o *paxoskv.Options) { o.ID = "here" },
 		"is not host:port, with":       func(o *paxoskv.Options) { o.Peers = []string{"a:b"} },
 		"no members":                   func(o *paxoskv.Options) { o.ID, o.Peers = "", nil },
@@ -44,6 +48,14 @@ func TestOptionsThatCannotBeAreRefused(t *testing.T) {
 		}
 		require.ErrorContains(t, err, "paxoskv: ")
 	}
+}
+
+// addrs are addresses of so many members.
+func addrs(n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("127.0.1.1:%d", 1+i))
+	}
+	return all
 }
 
 func TestAFoundingMemberWaitsInQuarantineFromItsSecondStartOn(t *testing.T) {

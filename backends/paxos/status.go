@@ -3,8 +3,6 @@ package paxoskv
 import (
 	"crypto/x509"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/wire"
 )
 
 // A Status is how a member or client sees its cluster.
@@ -60,9 +58,9 @@ func (s *Store) Status() Status {
 	if !st.Client {
 		st.Quarantine = s.Quarantined()
 	}
-	if node, ok := s.transport.(*wire.Node); ok {
+	if node, ok := s.transport.(transport); ok {
 		for _, p := range node.Peers() {
-			m := Member{ID: string(p.Member), Connected: p.Connected, Certificate: p.Certificate}
+			m := Member{ID: p.Member, Connected: p.Connected, Certificate: p.Certificate}
 			if !p.Connected {
 				m.Trouble = p.Trouble
 			}

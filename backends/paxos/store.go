@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/electkv/election/backends/paxos/internal/lease"
-	"github.com/electkv/election/backends/paxos/internal/wire"
 	"github.com/electkv/election/kv"
 )
 
@@ -60,19 +59,11 @@ func New(options *Options) (*Store, error) {
 		return nil, err
 	}
 	incarnation := rand.Uint64()
-	self := wire.ClientID(incarnation)
-	config := wire.Config{Terms: terms, Listen: opts.Listen, Incarnation: incarnation, TLS: opts.TLS, GetTLS: opts.GetTLS, Dial: opts.Dial, Logger: opts.Logger}
-	if opts.ID != "" {
-		if self, err = wire.Member(opts.ID); err != nil {
-			return nil, fmt.Errorf("paxoskv: %w", err)
-		}
-		config.Self = self
-	}
-	node, err := wire.New(config)
+	over, err := newTransport(opts, terms, incarnation)
 	if err != nil {
 		return nil, err
 	}
-	return start(opts, terms, lease.Proposer{Terms: terms, Self: self, Incarnation: incarnation}, node)
+	return start(opts, terms, lease.Proposer{Terms: terms, Self: lease.MemberID(over.ID()), Incarnation: incarnation}, over)
 }
 
 // start begins to listen. The options are complete.

@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	authorityFile = "ca.pem"
-	keyFile       = "ca.key"
-	planFile      = "cluster.json"
+	keyFile  = "ca.key"
+	planFile = "cluster.json"
 
+	// AuthorityFile has the certificate of the authority.
+	AuthorityFile = "ca.pem"
 	// PairFile has the key and the certificate of a member or client.
 	PairFile = "elect.pem"
 	// EnvFile has its environment.
@@ -67,7 +68,7 @@ func Init(dir string, plan Plan, now time.Time) (f *Folder, issued []Issue, err 
 			undo()
 		}
 	}()
-	if err = write(f.path(authorityFile), f.trusted, 0o644); err != nil {
+	if err = write(f.path(AuthorityFile), f.trusted, 0o644); err != nil {
 		return nil, nil, err
 	}
 	if issued, err = f.issue(plan.all(), now); err != nil {
@@ -101,7 +102,7 @@ func (f *Folder) claim() (undo func(), err error) {
 	}
 	_, err = key.Write(text)
 	undo = func() {
-		for _, name := range append(folders(f.all()), authorityFile, planFile, keyFile) {
+		for _, name := range append(folders(f.all()), AuthorityFile, planFile, keyFile) {
 			os.RemoveAll(f.path(name))
 		}
 		if isNew {
@@ -145,7 +146,7 @@ func Open(dir string, now time.Time) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.path(planFile), err)
 	}
-	f.trusted, err = os.ReadFile(f.path(authorityFile))
+	f.trusted, err = os.ReadFile(f.path(AuthorityFile))
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func Open(dir string, now time.Time) (*Folder, error) {
 		err = f.authority.lasts(now)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s with %s: %w", f.path(authorityFile), keyFile, err)
+		return nil, fmt.Errorf("%s with %s: %w", f.path(AuthorityFile), keyFile, err)
 	}
 	return f, nil
 }
@@ -256,7 +257,7 @@ func (f *Folder) issue(all []string, now time.Time) (issued []Issue, err error) 
 				return issued, err
 			}
 		}
-		if err := write(filepath.Join(folder, authorityFile), f.trusted, 0o644); err != nil {
+		if err := write(filepath.Join(folder, AuthorityFile), f.trusted, 0o644); err != nil {
 			return issued, err
 		}
 		if err := write(filepath.Join(folder, PairFile), text, 0o600); err != nil {

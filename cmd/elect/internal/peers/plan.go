@@ -179,7 +179,7 @@ ELECT_STORE='%[4]s'
 ELECT_CERT='%[2]s/%[5]s'
 ELECT_KEY='%[2]s/%[5]s'
 ELECT_CACERT='%[2]s/%[6]s'
-`, who, at, EnvFile, p.URL(dir, peer), PairFile, authorityFile)
+`, who, at, EnvFile, p.URL(dir, peer), PairFile, AuthorityFile)
 }
 
 func (p Plan) member(who string) bool { return slices.Contains(p.Peers, who) }

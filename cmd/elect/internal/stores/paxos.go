@@ -128,10 +128,24 @@ func (p *paxosStore) Member() bool { return !p.store.Status().Client }
 
 // Hint implements [Backend].
 func (p *paxosStore) Hint(_ context.Context, silent bool) string {
-	if st := p.store.Status(); silent && st.Connected() >= st.Majority {
+	st := p.store.Status()
+	if inGroups(st) > 0 {
+		return "or ask members of paxoskv: these form groups, which keep no elections"
+	}
+	if silent && st.Connected() >= st.Majority {
 		return fmt.Sprintf("a member that has started grants nothing for %v: wait, if a majority has", st.QuarantineAfterStart.Round(100*time.Millisecond))
 	}
 	return ""
+}
+
+// inGroups returns how many members have said that they speak the protocol of package group.
+func inGroups(st paxoskv.Status) (n int) {
+	for _, m := range st.Members {
+		if m.Trouble != nil && strings.Contains(m.Trouble.Error(), `the protocol "paxos", and the other "groups"`) {
+			n++
+		}
+	}
+	return n
 }
 
 // OtherTTLs implements [Backend].
@@ -167,8 +181,19 @@ func (p *paxosStore) Examine(ctx context.Context, _ time.Duration) []Finding {
 	}
 }
 
-// ExamineFailed says the same: which members are away is why.
-func (p *paxosStore) ExamineFailed(ctx context.Context) []Finding { return p.Examine(ctx, 0) }
+// ExamineFailed says the same: which members are away is why. Those that form groups keep no
+// records, but whether they are reached can be told.
+func (p *paxosStore) ExamineFailed(ctx context.Context) []Finding {
+	st := settled(ctx, p.store)
+	if n := inGroups(st); n > 0 {
+		f := Finding{Level: OK, Subject: "groups", Found: fmt.Sprintf("%d of %d members are reached, and form groups (package group)", n, len(st.Members))}
+		if n < len(st.Members) {
+			f.Level, f.Why, f.Advice = Warn, "a group has only members that are reached", "start the others, or let this host reach them: the round trip says why they are not"
+		}
+		return []Finding{f}
+	}
+	return p.Examine(ctx, 0)
+}
 
 // examinePaxos says whether the certificate of this host is right, and for how long. A
 // member with one that is not is not let in by the others.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/backends/paxos/internal/wire"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/wire"
 )
 
 // settings are a node's, which a test changes while it runs.
@@ -164,8 +164,8 @@ func TestSettingsAreThereFromTheStartAndOnce(t *testing.T) {
 	config, s := c.changing(c.config(c.members[0]))
 	s.set(nil, errors.New("no such file"))
 	_, err := wire.New(config)
-	require.EqualError(t, err, "paxoskv: no such file")
+	require.EqualError(t, err, "no such file")
 	config.TLS = c.config("").TLS
 	_, err = wire.New(config)
-	require.EqualError(t, err, "paxoskv: both TLS and GetTLS: set one of them")
+	require.EqualError(t, err, "both TLS and GetTLS: set one of them")
 }

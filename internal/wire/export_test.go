@@ -2,12 +2,9 @@ package wire
 
 import (
 	"crypto/tls"
-	"encoding/binary"
 	"io"
 	"log/slog"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 // What tests say and hear as a visitor would.
@@ -18,21 +15,21 @@ const (
 	KindMessage = kindMessage
 	MaxHello    = maxHello
 	MaxWaiting  = maxWaiting
-	MaxClients  = maxClients
 )
 
-// Hello encodes a hello, of any version.
-func Hello(version uint16, member lease.MemberID, incarnation uint64, terms lease.Terms) []byte {
-	b := hello{member: member, incarnation: incarnation, terms: terms}.encode()
-	binary.BigEndian.PutUint16(b[len(magic):], version)
-	return b
+// Hello encodes a hello.
+func (p Protocol) Hello(member string, incarnation uint64) []byte {
+	return p.encode(hello{member: member, incarnation: incarnation})
 }
 
 // HelloAgain encodes what a hello was decoded to.
-func HelloAgain(b []byte) ([]byte, error) {
-	h, err := decodeHello(b)
-	return h.encode(), err
+func (p Protocol) HelloAgain(b []byte) ([]byte, error) {
+	h, err := p.decode(b)
+	return p.encode(h), err
 }
+
+// ClientID is how members know a client.
+func ClientID(incarnation uint64) string { return clientID(incarnation) }
 
 // Frame returns a frame.
 func Frame(k kind, body []byte) []byte { return appendFrame(nil, k, body) }
@@ -52,9 +49,10 @@ func (q *queue) Put(m []byte) int { return q.put(m) }
 // Take returns what is to be sent next.
 func (q *queue) Take() []byte { return q.take() }
 
-// Complaints returns a function that complains.
-func Complaints(log *slog.Logger) func(peer lease.MemberID, what string, err error) {
-	return newComplaints(log).complain
+// Complaints returns a function that complains that a peer is not connected.
+func Complaints(log *slog.Logger) func(peer, what string, err error) {
+	c := newComplaints(log)
+	return func(peer, what string, err error) { c.complain(peer, "peer_not_connected", what, err) }
 }
 
 // Secured returns the settings that both sides of a connection have.

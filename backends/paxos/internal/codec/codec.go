@@ -1,10 +1,12 @@
-package wire
+// Package codec has the messages of package lease as bytes.
+package codec
 
 import (
 	"fmt"
 	"math"
 
 	"github.com/electkv/election/backends/paxos/internal/lease"
+	"github.com/electkv/election/internal/wire"
 )
 
 // The first byte of a message says which it is. The fields follow in the order in
@@ -21,7 +23,7 @@ const (
 	tagCommit  = 'C'
 )
 
-// Encode returns a message as bytes. Size limits are the caller's: see MaxMessage.
+// Encode returns a message as bytes. The limits of its size are the caller's.
 func Encode(m lease.Message) []byte {
 	w := writer{}
 	switch m := m.(type) {
@@ -30,136 +32,144 @@ func Encode(m lease.Message) []byte {
 	case lease.Answer:
 		w.head(tagAnswer, m.Safe, m.Asker)
 		w.report(m.Report)
-		w.number(m.Promised)
+		w.Number(m.Promised)
 	case lease.Prepare:
 		w.head(tagPrepare, m.Safe, m.Ballot)
 	case lease.Promise:
 		w.head(tagPromise, m.Safe, m.Ballot)
-		w.number(m.Acceptor)
+		w.Number(m.Acceptor)
 		w.report(m.Report)
 	case lease.Propose:
 		w.head(tagPropose, m.Safe, m.Ballot)
-		w.number(m.Acceptor)
+		w.Number(m.Acceptor)
 		w.ballot(m.Replaces.Tenure)
 		w.ballot(m.Replaces.Ballot)
 		w.state(m.State)
-		w.span(m.Life)
+		w.Span(m.Life)
 	case lease.Accept:
 		w.head(tagAccept, m.Safe, m.Ballot)
 	case lease.Refusal:
 		w.head(tagRefusal, m.Safe, m.Ballot)
-		w.number(m.Promised)
-		w.flag(m.Held)
-		w.span(m.Life)
-		w.flag(m.Void)
+		w.Number(m.Promised)
+		w.Flag(m.Held)
+		w.Span(m.Life)
+		w.Flag(m.Void)
 	case lease.Retract:
 		w.head(tagRetract, m.Safe, m.Ballot)
 	case lease.Commit:
 		w.head(tagCommit, m.Safe, m.Ballot)
 		w.state(m.State)
-		w.span(m.Life)
+		w.Span(m.Life)
 	default:
 		panic(fmt.Sprintf("paxoskv: no form for %T", m))
 	}
-	return w.bytes
+	return w.Bytes
 }
 
 // Decode takes a message from bytes that anybody may have made. Counters, spans and
 // lengths are within the bounds of package lease.
 func Decode(b []byte) (lease.Message, error) {
 	if len(b) == 0 {
-		return nil, errMalformed
+		return nil, wire.ErrMalformed
 	}
-	r := reader{bytes: b[1:]}
-	safe, ballot := r.charsUpTo(lease.MaxSafe), r.ballot()
+	r := reader{wire.NewReader(b[1:])}
+	safe, ballot := r.Chars(lease.MaxSafe), r.ballot()
 	var m lease.Message
 	switch b[0] {
 	case tagQuery:
 		m = lease.Query{Safe: safe, Asker: ballot}
 	case tagAnswer:
-		m = lease.Answer{Safe: safe, Asker: ballot, Report: r.report(), Promised: r.counter()}
+		m = lease.Answer{Safe: safe, Asker: ballot, Report: r.report(), Promised: r.NumberUpTo(lease.MaxCounter)}
 	case tagPrepare:
 		m = lease.Prepare{Safe: safe, Ballot: ballot}
 	case tagPromise:
-		m = lease.Promise{Safe: safe, Ballot: ballot, Acceptor: r.number(), Report: r.report()}
+		m = lease.Promise{Safe: safe, Ballot: ballot, Acceptor: r.Number(), Report: r.report()}
 	case tagPropose:
 		m = lease.Propose{
-			Safe: safe, Ballot: ballot, Acceptor: r.number(),
+			Safe: safe, Ballot: ballot, Acceptor: r.Number(),
 			Replaces: lease.Lease{Tenure: r.ballot(), Ballot: r.ballot()},
-			State:    r.state(), Life: r.span(),
+			State:    r.state(), Life: r.Span(lease.MaxSpan),
 		}
 	case tagAccept:
 		m = lease.Accept{Safe: safe, Ballot: ballot}
 	case tagRefusal:
-		m = lease.Refusal{Safe: safe, Ballot: ballot, Promised: r.counter(), Held: r.flag(), Life: r.span(), Void: r.flag()}
+		m = lease.Refusal{Safe: safe, Ballot: ballot, Promised: r.NumberUpTo(lease.MaxCounter), Held: r.Flag(), Life: r.Span(lease.MaxSpan), Void: r.Flag()}
 	case tagRetract:
 		m = lease.Retract{Safe: safe, Ballot: ballot}
 	case tagCommit:
-		m = lease.Commit{Safe: safe, Ballot: ballot, State: r.state(), Life: r.span()}
+		m = lease.Commit{Safe: safe, Ballot: ballot, State: r.state(), Life: r.Span(lease.MaxSpan)}
 	default:
 		return nil, fmt.Errorf("a message of unknown kind %q", b[0])
 	}
-	if err := r.end(); err != nil {
+	if err := r.End(); err != nil {
 		return nil, fmt.Errorf("a message of kind %q is %w", b[0], err)
 	}
 	return m, nil
 }
 
+// A writer writes what messages are made of.
+type writer struct{ wire.Writer }
+
+// A reader reads it.
+type reader struct{ *wire.Reader }
+
+func (r reader) member() lease.MemberID { return lease.MemberID(r.Text(lease.MaxID)) }
+
 func (w *writer) head(tag byte, safe string, b lease.Ballot) {
-	w.bytes = append(w.bytes, tag)
-	w.text(safe)
+	w.Bytes = append(w.Bytes, tag)
+	w.Text(safe)
 	w.ballot(b)
 }
 
 func (w *writer) ballot(b lease.Ballot) {
-	w.number(b.Counter)
-	w.text(string(b.Proposer))
-	w.number(b.Incarnation)
+	w.Number(b.Counter)
+	w.Text(string(b.Proposer))
+	w.Number(b.Incarnation)
 }
 
-func (r *reader) ballot() lease.Ballot {
-	return lease.Ballot{Counter: r.counter(), Proposer: r.member(), Incarnation: r.number()}
+func (r reader) ballot() lease.Ballot {
+	return lease.Ballot{Counter: r.NumberUpTo(lease.MaxCounter), Proposer: r.member(), Incarnation: r.Number()}
 }
 
 func (w *writer) report(p lease.Report) {
 	w.ballot(p.Accepted)
 	w.state(p.State)
-	w.flag(p.Expired)
-	w.span(p.Life)
+	w.Flag(p.Expired)
+	w.Span(p.Life)
 }
 
-func (r *reader) report() lease.Report {
-	return lease.Report{Accepted: r.ballot(), State: r.state(), Expired: r.flag(), Life: r.span()}
+func (r reader) report() lease.Report {
+	return lease.Report{Accepted: r.ballot(), State: r.state(), Expired: r.Flag(), Life: r.Span(lease.MaxSpan)}
 }
 
 func (w *writer) state(s lease.State) {
 	w.ballot(s.Tenure)
-	w.text(s.Signature)
-	w.text(s.Value)
-	w.text(s.Note)
-	w.span(s.TTL)
-	w.number(s.Revision)
-	w.number(uint64(s.Rescues))
-	w.number(uint64(len(s.Receipts)))
+	w.Text(s.Signature)
+	w.Text(s.Value)
+	w.Text(s.Note)
+	w.Span(s.TTL)
+	w.Number(s.Revision)
+	w.Number(uint64(s.Rescues))
+	w.Number(uint64(len(s.Receipts)))
 	for _, receipt := range s.Receipts {
-		w.text(string(receipt.Member))
-		w.number(receipt.Incarnation)
-		w.number(receipt.Operation)
-		w.number(receipt.Counter)
+		w.Text(string(receipt.Member))
+		w.Number(receipt.Incarnation)
+		w.Number(receipt.Operation)
+		w.Number(receipt.Counter)
 	}
 }
 
-func (r *reader) state() lease.State {
+func (r reader) state() lease.State {
 	s := lease.State{
-		Tenure: r.ballot(), Signature: r.text(), Value: r.charsUpTo(lease.MaxRecord), Note: r.text(),
-		TTL: r.span(), Revision: r.counter(), Rescues: uint8(r.count(math.MaxUint8)),
+		Tenure: r.ballot(), Signature: r.Text(lease.MaxRecord), Value: r.Chars(lease.MaxRecord), Note: r.Text(lease.MaxRecord),
+		TTL: r.Span(lease.MaxSpan), Revision: r.NumberUpTo(lease.MaxCounter), Rescues: uint8(r.Count(math.MaxUint8)),
 	}
 	if len(s.Signature)+len(s.Value)+len(s.Note) > lease.MaxRecord {
-		r.fail()
+		r.Fail()
 	}
-	for range r.count(lease.MaxReceipts) {
+	for range r.Count(lease.MaxReceipts) {
 		s.Receipts = append(s.Receipts, lease.Receipt{
-			Member: r.member(), Incarnation: r.number(), Operation: r.number(), Counter: r.counter(),
+			Member: r.member(), Incarnation: r.Number(), Operation: r.Number(), Counter: r.NumberUpTo(lease.MaxCounter),
 		})
 	}
 	return s

@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"net"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 // security makes the settings of connections of the user's. What makes them mutual is not
@@ -16,12 +14,12 @@ import (
 type security struct {
 	user   *tls.Config
 	base   *tls.Config // of both sides, but for certificates
-	member lease.MemberID
+	member string
 
 	from, until time.Time // of the first of the user's certificates, if there is one
 }
 
-func secure(user *tls.Config, member lease.MemberID) (*security, error) {
+func secure(user *tls.Config, member string) (*security, error) {
 	if err := checkUser(user, member); err != nil {
 		return nil, err
 	}
@@ -40,7 +38,7 @@ func secure(user *tls.Config, member lease.MemberID) (*security, error) {
 }
 
 // checkUser says what is wrong with the user's settings.
-func checkUser(user *tls.Config, member lease.MemberID) error {
+func checkUser(user *tls.Config, member string) error {
 	switch {
 	case user == nil:
 		return errors.New("no TLS: members need a certificate, its key and the authority that signed those of all members")

@@ -1,22 +1,19 @@
-package wire_test
+package codec_test
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"reflect"
-	"runtime"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/electkv/election/backends/paxos/internal/codec"
 	"github.com/electkv/election/backends/paxos/internal/lease"
-	"github.com/electkv/election/backends/paxos/internal/wire"
+	"github.com/electkv/election/internal/wire"
 )
 
 // messages are some of each kind, with each field set.
@@ -80,7 +77,7 @@ func wild() map[string]lease.Message {
 
 func TestAMessageThatSaysMoreThanThereIsIsNone(t *testing.T) {
 	for name, m := range wild() {
-		_, err := wire.Decode(wire.Encode(m))
+		_, err := codec.Decode(codec.Encode(m))
 		require.ErrorContains(t, err, "malformed", name)
 	}
 	most := lease.State{
@@ -88,15 +85,15 @@ func TestAMessageThatSaysMoreThanThereIsIsNone(t *testing.T) {
 		Value: strings.Repeat("x", lease.MaxRecord), TTL: lease.MaxSpan, Receipts: make([]lease.Receipt, lease.MaxReceipts),
 	}
 	m := lease.Commit{Safe: strings.Repeat("x", lease.MaxSafe), State: most, Life: lease.MaxSpan}
-	got, err := wire.Decode(wire.Encode(m))
+	got, err := codec.Decode(codec.Encode(m))
 	require.NoError(t, err)
 	require.Equal(t, m, got)
-	require.Less(t, len(wire.Encode(m)), wire.MaxMessage)
+	require.Less(t, len(codec.Encode(m)), wire.MaxMessage)
 }
 
 func TestAMessageIsReadAsItWasWritten(t *testing.T) {
 	for _, m := range messages() {
-		got, err := wire.Decode(wire.Encode(m))
+		got, err := codec.Decode(codec.Encode(m))
 		require.NoError(t, err)
 		require.Equal(t, m, got)
 	}
@@ -104,29 +101,29 @@ func TestAMessageIsReadAsItWasWritten(t *testing.T) {
 
 func TestAMessageThatIsCutShortIsNone(t *testing.T) {
 	for _, m := range messages() {
-		b := wire.Encode(m)
+		b := codec.Encode(m)
 		for i := range b {
-			_, err := wire.Decode(b[:i])
+			_, err := codec.Decode(b[:i])
 			require.Error(t, err, "%d bytes of %T", i, m)
 		}
-		_, err := wire.Decode(append(b, 0))
+		_, err := codec.Decode(append(b, 0))
 		require.Error(t, err, "%T with a byte more", m)
 	}
 }
 
 func FuzzDecode(f *testing.F) {
 	for _, m := range messages() {
-		f.Add(wire.Encode(m))
+		f.Add(codec.Encode(m))
 	}
 	for _, m := range wild() {
-		f.Add(wire.Encode(m))
+		f.Add(codec.Encode(m))
 	}
 	f.Add([]byte("P\x80\x00\x00\x00\x00")) // a number in a form that is not its own
 	f.Add([]byte("C\x00\x00\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := wire.Decode(b)
-		if err == nil && !bytes.Equal(wire.Encode(m), b) {
-			t.Fatalf("%x is read as %#v, and written as %x", b, m, wire.Encode(m))
+		m, err := codec.Decode(b)
+		if err == nil && !bytes.Equal(codec.Encode(m), b) {
+			t.Fatalf("%x is read as %#v, and written as %x", b, m, codec.Encode(m))
 		}
 		if err == nil && largest(reflect.ValueOf(m)) > lease.MaxCounter {
 			t.Fatalf("%x is read as %#v", b, m)
@@ -159,111 +156,4 @@ func largest(v reflect.Value) uint64 {
 		}
 	}
 	return most
-}
-
-func FuzzHello(f *testing.F) {
-	terms := lease.Terms{Cluster: "c", Members: []lease.MemberID{"a:1", "b:1"}, MaxTTL: time.Minute, Round: time.Second, Drift: 2}
-	f.Add(wire.Hello(1, "a:1", 1<<63, terms))
-	f.Add(wire.Hello(1, "", 0, lease.Terms{}))
-	f.Add(wire.Hello(2, "a:1", 1, terms))
-	f.Add([]byte("election/paxos\x00\x01\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		again, err := wire.HelloAgain(b)
-		if err == nil && !bytes.Equal(again, b) {
-			t.Fatalf("%x is written again as %x", b, again)
-		}
-	})
-}
-
-func FuzzReadFrame(f *testing.F) {
-	f.Add(wire.Frame(wire.KindMessage, []byte("body")))
-	f.Add(wire.Frame(wire.KindAlive, nil))
-	f.Add([]byte{0, 0, 0, 0})
-	f.Add([]byte{0xff, 0xff, 0xff, 0xff, 1})
-	f.Add([]byte{0, 0, 1, 0, 1, 2, 3})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		k, body, err := wire.ReadFrame(bytes.NewReader(b), 64)
-		if err == nil && !bytes.HasPrefix(b, wire.Frame(k, body)) {
-			t.Fatalf("%x is read as kind %d and %x", b, k, body)
-		}
-		if len(body) > 64 {
-			t.Fatalf("%d bytes are read", len(body))
-		}
-	})
-}
-
-func TestAFrameThatIsAnnouncedAndDoesNotComeTakesNoMemory(t *testing.T) {
-	head := []byte{0, 0x10, 0, 0}
-	const times = 100
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	for range times {
-		_, _, err := wire.ReadFrame(bytes.NewReader(head), wire.MaxMessage)
-		require.Error(t, err)
-	}
-	runtime.ReadMemStats(&after)
-	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/times, uint64(64<<10))
-}
-
-func TestWhereThereIsNoRoomTheOldestGoes(t *testing.T) {
-	q := wire.NewQueue(time.Hour)
-	for i := range wire.MaxWaiting + 2 {
-		dropped := q.Put([]byte{byte(i), byte(i >> 8)})
-		require.Equal(t, i >= wire.MaxWaiting, dropped == 1)
-	}
-	k, body, err := wire.ReadFrame(bytes.NewReader(q.Take()), 64)
-	require.NoError(t, err)
-	require.Equal(t, wire.KindMessage, k)
-	require.Equal(t, []byte{2, 0}, body)
-	require.Empty(t, q.Take())
-
-	large := make([]byte, wire.MaxMessage)
-	require.Equal(t, []int{0, 0, 0, 0, 1}, []int{q.Put(large), q.Put(large), q.Put(large), q.Put(large), q.Put(large)})
-	for range 4 {
-		require.Len(t, q.Take(), 5+wire.MaxMessage)
-	}
-	require.Empty(t, q.Take())
-}
-
-func TestWhatIsTooOldIsNotSent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := wire.NewQueue(time.Second)
-		q.Put([]byte("a"))
-		time.Sleep(600 * time.Millisecond)
-		q.Put([]byte("b"))
-		time.Sleep(600 * time.Millisecond)
-		require.Equal(t, wire.Frame(wire.KindMessage, []byte("b")), q.Take())
-		require.Empty(t, q.Take())
-	})
-}
-
-func TestComplaintsAreFew(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		complain := wire.Complaints(slog.New(slog.NewTextHandler(&log, nil)))
-		lines := func() int { return strings.Count(log.String(), "\n") }
-		for range 1000 {
-			complain("a:1", "not connected", errors.New("refused"))
-		}
-		require.Equal(t, 1, lines())
-		complain("b:1", "not connected", errors.New("refused"))
-		require.Equal(t, 2, lines(), "each peer has its own")
-		complain("a:1", "not connected", errors.New("another reason"))
-		require.Equal(t, 2, lines())
-		time.Sleep(time.Second)
-		complain("a:1", "not connected", errors.New("refused"))
-		require.Equal(t, 2, lines(), "it was said")
-		complain("a:1", "not connected", errors.New("another reason"))
-		require.Equal(t, 3, lines())
-		require.Contains(t, log.String(), "unsaid=1001")
-		for range 100 {
-			time.Sleep(time.Minute)
-			complain("a:1", "not connected", errors.New("another reason"))
-		}
-		require.Equal(t, 103, lines())
-		for i := range 100 {
-			complain(wire.ClientID(uint64(i)), "not connected", errors.New("refused"))
-		}
-		require.Equal(t, 104, lines(), "clients share one")
-	})
 }

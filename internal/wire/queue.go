@@ -21,6 +21,7 @@ type queue struct {
 	mu      sync.Mutex
 	waiting []message
 	size    int
+	writing bool // what was taken last is not written yet
 }
 
 // A message is one that waits.
@@ -59,7 +60,22 @@ func (q *queue) take() []byte {
 	if len(q.waiting) > 0 {
 		q.signal()
 	}
+	q.writing = batch != nil
 	return batch
+}
+
+// written notes that what was taken is on its way.
+func (q *queue) written() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.writing = false
+}
+
+// empty reports whether nothing waits, and nothing is being written.
+func (q *queue) empty() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.waiting) == 0 && !q.writing
 }
 
 // forget drops what is too old.

@@ -9,10 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/backends/paxos/internal/lease"
-	"github.com/electkv/election/backends/paxos/internal/wire"
 	"github.com/electkv/election/internal/leak"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/wire"
 )
 
 func TestEachMemberSendsToEachOtherAndToItself(t *testing.T) {
@@ -28,6 +27,7 @@ func TestEachMemberSendsToEachOtherAndToItself(t *testing.T) {
 		for _, p := range n.Peers() {
 			require.True(t, p.Connected)
 		}
+		require.NotContains(t, n.logged(), "it is this side that calls", "a knock is no trouble")
 	}
 }
 
@@ -35,31 +35,29 @@ func TestAMessageWaitsForTheConnection(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
 	config := c.config(c.members[0])
-	config.Terms.Round = time.Minute
+	config.MaxWait = time.Minute
 	caller := c.start(config)
-	caller.Send(c.members[1], lease.Query{Safe: "early"})
+	caller.Send(c.members[1], []byte("early?"))
 	config = c.config(c.members[1])
-	config.Terms.Round = time.Minute
+	config.MaxWait = time.Minute
 	called := c.start(config)
-	require.Eventually(t, func() bool { return caller.has(string(called.id) + ": got early") }, patience, time.Millisecond)
+	require.Eventually(t, func() bool { return caller.has(called.id + ": got early") }, patience, time.Millisecond)
 }
 
 func TestAMessageOfTheLargestSizeArrivesAndALargerOneIsNotSent(t *testing.T) {
 	t.Parallel()
 	all := newCluster(t, 2).startAll()
-	largest := lease.Commit{Safe: "", State: lease.State{Value: strings.Repeat("x", lease.MaxRecord)}}
+	largest := strings.Repeat("x", wire.MaxMessage)
 	require.Eventually(t, func() bool {
-		all[0].Send(all[1].id, largest)
-		return all[1].has(string(all[0].id) + ": ")
+		all[0].Send(all[1].id, []byte(largest))
+		return all[1].has(all[0].id + ": " + largest)
 	}, patience, 50*time.Millisecond)
-	rest := len(wire.Encode(lease.Commit{Safe: "y", State: lease.State{Value: strings.Repeat("x", wire.MaxMessage-100)}})) - (wire.MaxMessage - 100)
-	larger := lease.Commit{Safe: "y", State: lease.State{Value: strings.Repeat("x", wire.MaxMessage+1-rest)}}
 	require.Eventually(t, func() bool {
-		all[0].Send(all[1].id, larger)
+		all[0].Send(all[1].id, []byte(largest+"y"))
 		return strings.Contains(all[0].logged(), "it has 1048577 bytes, where 1048576 are the most")
 	}, patience, 50*time.Millisecond)
 	all[0].delivers(all[1], "after it")
-	require.False(t, all[1].has(string(all[0].id)+": y"))
+	require.False(t, all[1].has(all[0].id+": "+largest+"y"))
 }
 
 func TestAClientAsksMembersAndIsAnswered(t *testing.T) {
@@ -127,7 +125,7 @@ func throughProxy(t *testing.T) (caller, called *node, proxy *testenv.Proxy) {
 	proxy = testenv.NewProxy(t, listen)
 	for {
 		c := clusterAt(t, testenv.FreeAddr(t), proxy.Addr())
-		if self := c.members[0]; string(self) != proxy.Addr() {
+		if self := c.members[0]; self != proxy.Addr() {
 			config := c.config(c.members[1])
 			config.Listen = listen
 			return c.start(c.config(self)), c.start(config), proxy
@@ -164,13 +162,17 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		change func(*wire.Config)
 		want   string
 	}{
-		"no cluster":      {func(x *wire.Config) { x.Terms.Cluster = "" }, "the cluster needs a name"},
-		"no members":      {func(x *wire.Config) { x.Terms.Members = nil }, "no members"},
-		"a member twice":  {func(x *wire.Config) { x.Terms.Members = []lease.MemberID{"a:1", "A:1"} }, "a member is named twice"},
-		"no port":         {func(x *wire.Config) { x.Terms.Members = []lease.MemberID{"a"} }, `member "a" is not host:port`},
-		"port 0":          {func(x *wire.Config) { x.Terms.Members = []lease.MemberID{"a:0"} }, "with a port from 1 to 65535"},
-		"too many":        {func(x *wire.Config) { x.Terms.Members = many(16) }, "16 members, where 15 are the most"},
-		"a stranger":      {func(x *wire.Config) { x.Self = "127.0.0.2:1" }, "is not among the members"},
+		"no protocol":     {func(x *wire.Config) { x.Protocol.Name = "" }, `a protocol with the name "": use lower-case letters`},
+		"a loud protocol": {func(x *wire.Config) { x.Protocol.Name = "Echo" }, `a protocol with the name "Echo"`},
+		"a long text":     {term(wire.Text("cluster", strings.Repeat("x", wire.MaxHello))), "where 16384 are the most"},
+		"a wrong text":    {term(wire.Text("cluster", "\xff")), "a text that is too long, or not UTF-8"},
+		"a wrong number":  {term(wire.Number("drift", -1, "‰")), "or a number below 0 or above 2147483647"},
+		"no members":      {func(x *wire.Config) { x.Self, x.Members = "", nil }, "no members"},
+		"a member twice":  {func(x *wire.Config) { x.Members = []string{"a:1", "A:1"} }, `member "a:1" is named twice`},
+		"no port":         {func(x *wire.Config) { x.Members = []string{"a"} }, `member "a" is not host:port`},
+		"port 0":          {func(x *wire.Config) { x.Members = []string{"a:0"} }, "with a port from 1 to 65535"},
+		"no address":      {func(x *wire.Config) { x.Self = "a" }, `member "a" is not host:port`},
+		"no wait":         {func(x *wire.Config) { x.MaxWait = 0 }, "messages that wait for 0s: want more than 0"},
 		"no TLS":          {func(x *wire.Config) { x.TLS = nil }, "members need a certificate"},
 		"no certificate":  {func(x *wire.Config) { x.TLS.Certificates = nil }, "no certificate"},
 		"no authority":    {func(x *wire.Config) { x.TLS.RootCAs = nil }, "no certificate authority"},
@@ -188,29 +190,25 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 			test.change(&config)
 			_, err := wire.New(config)
 			require.ErrorContains(t, err, test.want)
-			require.ErrorContains(t, err, "paxoskv: ")
 		})
 	}
 }
 
-func many(n int) []lease.MemberID {
-	all := []lease.MemberID{}
-	for i := range n {
-		all = append(all, lease.MemberID(fmt.Sprintf("h:%d", i+1)))
-	}
-	return all
+// term has the hello say something more.
+func term(t wire.Term) func(*wire.Config) {
+	return func(x *wire.Config) { x.Protocol.Terms = append(x.Protocol.Terms, t) }
 }
 
 func TestCloseWaitsForWhatIsDelivered(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
 	config := c.config(c.members[0])
-	config.Terms.Round = time.Minute
+	config.MaxWait = time.Minute
 	n, err := wire.New(config)
 	require.NoError(t, err)
 	begun, end, closed := make(chan struct{}), make(chan struct{}), make(chan struct{})
-	require.NoError(t, n.Listen(func(lease.MemberID, lease.Message) { close(begun); <-end }))
-	n.Send(c.members[0], lease.Query{})
+	require.NoError(t, n.Listen(func(string, []byte) error { close(begun); <-end; return nil }))
+	n.Send(c.members[0], []byte("x"))
 	<-begun
 	go func() {
 		defer close(closed)
@@ -226,3 +224,26 @@ func TestCloseWaitsForWhatIsDelivered(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { leak.Main(m) }
+
+func TestLastWordsAreFlushed(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	const words = 200
+	for range 5 {
+		all := c.startAll()
+		all[0].delivers(all[1], "here")
+		all[1].delivers(all[0], "here")
+		for i := range words {
+			all[i%2].Send(all[1-i%2].id, fmt.Appendf(nil, "last %d", i))
+		}
+		all[0].Flush(patience)
+		require.NoError(t, all[0].Close())
+		last := fmt.Sprintf("%s: last %d", all[0].id, words-2)
+		require.Eventually(t, func() bool { return all[1].has(last) }, patience, time.Millisecond, "%s", all[1].logged())
+		begin := time.Now()
+		all[1].Send(all[0].id, []byte("is anybody there?"))
+		all[1].Flush(patience)
+		require.Less(t, time.Since(begin), patience, "it waits for nobody that is not connected")
+		require.NoError(t, all[1].Close())
+	}
+}

@@ -9,14 +9,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 // besiege has so many connect with a member from each of some addresses, say what they
 // like, and connect again as soon as they are sent away, until the test ends. It returns
 // when each has connected once.
-func besiege(t *testing.T, member lease.MemberID, each int, say []byte, from ...string) {
+func besiege(t *testing.T, member string, each int, say []byte, from ...string) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	var all, first sync.WaitGroup
@@ -29,7 +27,7 @@ func besiege(t *testing.T, member lease.MemberID, each int, say []byte, from ...
 				once := sync.OnceFunc(first.Done)
 				defer once()
 				for ctx.Err() == nil {
-					conn, err := dialer.DialContext(ctx, "tcp", string(member))
+					conn, err := dialer.DialContext(ctx, "tcp", member)
 					if err == nil {
 						once()
 						leave := context.AfterFunc(ctx, func() { conn.Close() })

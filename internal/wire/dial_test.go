@@ -5,7 +5,6 @@ import (
 	"net"
 	"testing"
 
-	"github.com/electkv/election/backends/paxos/internal/lease"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -15,12 +14,12 @@ func TestMembersAreReachedByTheDialOfTheirOwn(t *testing.T) {
 	c := newCluster(t, 2)
 	places := map[string]string{}
 	for _, m := range c.members {
-		places[string(m)] = testenv.FreeAddr(t)
+		places[m] = testenv.FreeAddr(t)
 	}
 	all := []*node{}
-	for _, m := range append(c.members, lease.MemberID("")) { // the last one is a client
+	for _, m := range append(c.members, "") { // the last one is a client
 		config := c.config(m)
-		config.Listen = places[string(m)]
+		config.Listen = places[m]
 		config.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, network, places[addr])
 		}

@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 // credentials are the settings of TLS of the next connection. The user may change them at
@@ -16,7 +14,7 @@ import (
 // off that has others which are still good.
 type credentials struct {
 	get    func() (*tls.Config, error) // nil if they do not change
-	member lease.MemberID
+	member string
 	log    *slog.Logger
 
 	mu      sync.Mutex
@@ -66,7 +64,7 @@ func (c *credentials) current() *security {
 		return c.taken
 	}
 	c.taken, c.refused = next, nil
-	c.log.LogAttrs(context.Background(), slog.LevelInfo, "certificate changed", next.lasts()...)
+	c.log.LogAttrs(context.Background(), slog.LevelInfo, "certificate changed", next.lasts(slog.String("event", "certificate_changed"))...)
 	return next
 }
 
@@ -76,21 +74,26 @@ func (c *credentials) refuse(what any, err error) {
 		return
 	}
 	c.refused = what
-	attrs := append(c.taken.lasts(), slog.String("reason", err.Error()))
-	c.log.LogAttrs(context.Background(), slog.LevelError, "changed certificate not used, the one before is", attrs...)
+	c.log.LogAttrs(context.Background(), slog.LevelError, "changed certificate not used, the one before is",
+		append(c.taken.lasts(slog.String("event", "certificate_not_used")), slog.String("reason", err.Error()))...)
 }
 
-// lasts says until when the certificate is good, if it is known.
-func (s *security) lasts() []slog.Attr {
+// lasts adds to attributes until when the certificate is good, if it is known.
+func (s *security) lasts(attrs ...slog.Attr) []slog.Attr {
 	if s.until.IsZero() {
-		return nil
+		return attrs
 	}
-	return []slog.Attr{slog.Time("until", s.until)}
+	return append(attrs, slog.Time("until", s.until))
 }
 
 // Validity verifies settings as a member with this address, or a client, uses them. It
 // returns from when until when their certificate is good, with the authority's.
-func Validity(user *tls.Config, member lease.MemberID) (from, until time.Time, err error) {
+func Validity(user *tls.Config, member string) (from, until time.Time, err error) {
+	if member != "" {
+		if member, err = Member(member); err != nil {
+			return time.Time{}, time.Time{}, err
+		}
+	}
 	s, err := secure(user, member)
 	if err != nil {
 		return time.Time{}, time.Time{}, err

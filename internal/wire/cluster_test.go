@@ -5,16 +5,19 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/backends/paxos/internal/lease"
-	"github.com/electkv/election/backends/paxos/internal/wire"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/wire"
 )
+
+// maxClients is how many clients a member has in tests.
+const maxClients = 64
 
 // patience is what a busy machine may add to anything that is owed.
 const patience = 20 * time.Second
@@ -23,7 +26,7 @@ const patience = 20 * time.Second
 type cluster struct {
 	*testing.T
 	authority *testenv.Authority
-	members   []lease.MemberID // in the order of the alphabet: the first one calls all others
+	members   []string // in the order of the alphabet: the first one calls all others
 }
 
 func newCluster(t *testing.T, members int) cluster {
@@ -41,11 +44,21 @@ func clusterAt(t *testing.T, addrs ...string) cluster {
 	return cluster{T: t, authority: testenv.NewAuthority(t), members: members}
 }
 
+// protocol is what the members speak: see take.
+func (c cluster) protocol() wire.Protocol {
+	return wire.Protocol{Name: "echo", Version: 1, Terms: []wire.Term{
+		wire.Text("cluster", "test"), wire.List("members", c.members), wire.Span("longest TTL", time.Minute), wire.Number("drift", 2, "‰"),
+	}}
+}
+
 // config is that of a member, or, if self is empty, of a client.
-func (c cluster) config(self lease.MemberID) wire.Config {
+func (c cluster) config(self string) wire.Config {
 	return wire.Config{
-		Terms:       lease.Terms{Cluster: "test", Members: c.members, MaxTTL: time.Minute, Round: time.Second, Drift: 2},
+		Protocol:    c.protocol(),
+		Members:     c.members,
 		Self:        self,
+		Clients:     maxClients,
+		MaxWait:     time.Second,
 		Incarnation: rand.Uint64(),
 		TLS:         c.authority.Config("127.0.0.1"),
 	}
@@ -55,7 +68,7 @@ func (c cluster) config(self lease.MemberID) wire.Config {
 type node struct {
 	*wire.Node
 	cluster
-	id lease.MemberID
+	id string
 
 	mu       sync.Mutex
 	received []string
@@ -78,14 +91,19 @@ func (c cluster) start(config wire.Config) *node {
 	return n
 }
 
-// take takes a query, and answers it with an accept.
-func (n *node) take(from lease.MemberID, m lease.Message) {
-	n.mu.Lock()
-	n.received = append(n.received, string(from)+": "+m.Name())
-	n.mu.Unlock()
-	if _, ok := m.(lease.Query); ok {
-		n.Send(from, lease.Accept{Safe: "got " + m.Name()})
+// take takes a message, and answers it if it asks for that. One that shouts is none.
+func (n *node) take(from string, body []byte) error {
+	text := string(body)
+	if text == "" || text[0] == '!' {
+		return wire.ErrMalformed
 	}
+	n.mu.Lock()
+	n.received = append(n.received, from+": "+text)
+	n.mu.Unlock()
+	if asked, ok := strings.CutSuffix(text, "?"); ok {
+		n.Send(from, []byte("got "+asked))
+	}
+	return nil
 }
 
 func (c cluster) startAll() []*node {
@@ -117,7 +135,7 @@ func (n *node) has(message string) bool {
 }
 
 // connected reports whether a member is connected, and why not.
-func (n *node) connected(to lease.MemberID) (bool, error) {
+func (n *node) connected(to string) (bool, error) {
 	for _, p := range n.Peers() {
 		if p.Member == to {
 			return p.Connected, p.Trouble
@@ -126,12 +144,12 @@ func (n *node) connected(to lease.MemberID) (bool, error) {
 	return false, nil
 }
 
-// delivers sends a query until it is answered, as the protocol above would.
+// delivers sends a question until it is answered, as the protocol above would.
 func (n *node) delivers(to *node, message string) {
 	n.Helper()
 	require.Eventually(n, func() bool {
-		n.Send(to.id, lease.Query{Safe: message})
-		return to.has(string(n.id)+": "+message) && n.has(string(to.id)+": got "+message)
+		n.Send(to.id, []byte(message+"?"))
+		return to.has(n.id+": "+message+"?") && n.has(to.id+": got "+message)
 	}, patience, 10*time.Millisecond, "from %s to %s\n%s\n%s", n.id, to.id, n.logged(), to.logged())
 }
 
@@ -142,7 +160,7 @@ func (n *node) complains(text string) {
 }
 
 // loses waits until a member is not connected.
-func (n *node) loses(to lease.MemberID) {
+func (n *node) loses(to string) {
 	n.Helper()
 	require.Eventually(n, func() bool { ok, _ := n.connected(to); return !ok }, patience, 10*time.Millisecond)
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/backends/paxos/internal/wire"
+	"github.com/electkv/election/internal/wire"
 )
 
 // A member that is called asks for it when it starts: its caller, who has called in vain
@@ -15,7 +15,7 @@ import (
 func TestAMemberThatKnocksIsCalledAtOnce(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
-	listener, err := net.Listen("tcp", string(c.members[1]))
+	listener, err := net.Listen("tcp", c.members[1])
 	require.NoError(t, err)
 	calls, done := make(chan time.Time, 100), make(chan struct{})
 	defer func() { listener.Close(); <-done }()
@@ -38,7 +38,7 @@ func TestAMemberThatKnocksIsCalledAtOnce(t *testing.T) {
 	for range 10 {
 		called := <-calls // it calls again a quarter of a second later, or more
 		v := c.visit(caller.id, c.authority.Config("127.0.0.1"))
-		v.say(wire.Frame(wire.KindHello, wire.Hello(1, c.members[1], 1, c.config("").Terms)))
+		v.say(wire.Frame(wire.KindHello, c.protocol().Hello(c.members[1], 1)))
 		require.Contains(t, v.refused(), "it is this side that calls")
 		soonest = min(soonest, (<-calls).Sub(called))
 	}
@@ -49,7 +49,7 @@ func TestAMemberThatKnocksIsCalledAtOnce(t *testing.T) {
 func TestAMemberKnocksWhenItStarts(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
-	calls, err := net.Listen("tcp", string(c.members[0]))
+	calls, err := net.Listen("tcp", c.members[0])
 	require.NoError(t, err)
 	defer calls.Close()
 	c.start(c.config(c.members[1]))

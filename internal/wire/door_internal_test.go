@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 // A knock is a connection that only comes from somewhere, and notes what befalls it.
@@ -26,6 +24,12 @@ func (k *knock) RemoteAddr() net.Addr {
 func (k *knock) Close() error                  { k.closed = true; return nil }
 func (k *knock) Read([]byte) (int, error)      { return 1, nil }
 func (k *knock) SetDeadline(t time.Time) error { k.until = t; return nil }
+
+func doorOf(members ...string) *door {
+	d := newDoor()
+	d.expect(members)
+	return d
+}
 
 // come has so many connections come to a door from an address.
 func come(d *door, n int, from string) (all []*knock, visits []*visit) {
@@ -48,7 +52,7 @@ func closed(all []*knock) (n int) {
 
 func TestOfOneAddressTheOldestSilentOneGoesFirst(t *testing.T) {
 	for _, from := range []string{"10.0.0.1", "10.9.9.9"} { // a member's, and a stranger's
-		d := newDoor([]lease.MemberID{"10.0.0.1:1"})
+		d := doorOf("10.0.0.1:1")
 		all, visits := come(d, maxPerAddress, from)
 		_, err := visits[0].Read(nil)
 		require.NoError(t, err)
@@ -67,7 +71,7 @@ func TestOfOneAddressTheOldestSilentOneGoesFirst(t *testing.T) {
 }
 
 func TestWhereManyAddressesCrowdTheBusiestGivesRoom(t *testing.T) {
-	d := newDoor([]lease.MemberID{"10.0.0.1:1", "b.example:1"})
+	d := doorOf("10.0.0.1:1", "b.example:1")
 	few, _ := come(d, 2, "10.1.0.1")
 	many, _ := come(d, 40, "10.1.0.2")
 	single := []*knock{}
@@ -99,8 +103,29 @@ func TestWhereManyAddressesCrowdTheBusiestGivesRoom(t *testing.T) {
 	require.Len(t, d.waiting, maxStrangers+120)
 }
 
+// Its room is another's then.
+func TestTheDoorForgetsThoseThatAreNoMembersAnyMore(t *testing.T) {
+	d := doorOf("10.0.0.1:1", "b.example:1", "c.example:1")
+	d.list("b.example:1", netip.MustParseAddr("10.0.0.2"))
+	d.meet("b.example:1", &knock{from: "10.0.0.3"})
+	d.meet("c.example:1", &knock{from: "10.0.0.4"})
+	ofMembers := func() (all []bool) {
+		for i := 1; i <= 4; i++ {
+			all = append(all, d.ofMember(netip.MustParseAddr(fmt.Sprintf("10.0.0.%d", i))))
+		}
+		return all
+	}
+	require.Equal(t, []bool{true, true, true, true}, ofMembers())
+	d.expect([]string{"b.example:1"})
+	require.Equal(t, []bool{false, true, true, false}, ofMembers())
+	d.expect(nil)
+	d.list("b.example:1", netip.MustParseAddr("10.0.0.2")) // looked up meanwhile
+	d.meet("b.example:1", &knock{from: "10.0.0.3"})        // and let in
+	require.Equal(t, []bool{false, false, false, false}, ofMembers())
+}
+
 func TestWhereEachAddressHasOneTheOldestSilentOneGoes(t *testing.T) {
-	d := newDoor(nil)
+	d := doorOf()
 	all := []*knock{}
 	for i := range maxStrangers {
 		k, v := come(d, 1, fmt.Sprintf("10.2.%d.%d", i/200, i%200))
@@ -121,7 +146,7 @@ func TestWhereEachAddressHasOneTheOldestSilentOneGoes(t *testing.T) {
 }
 
 func TestAddressesOfOneIPv6NetworkAreOne(t *testing.T) {
-	d := newDoor(nil)
+	d := doorOf()
 	for i := range maxPerAddress {
 		come(d, 1, fmt.Sprintf("2001:db8::%x", i))
 	}
@@ -133,7 +158,7 @@ func TestAddressesOfOneIPv6NetworkAreOne(t *testing.T) {
 }
 
 func TestAVisitorThatSpeaksHasMoreTimeOnce(t *testing.T) {
-	d := newDoor(nil)
+	d := doorOf()
 	all, visits := come(d, 1, "10.0.0.1")
 	_, _ = visits[0].Read(nil)
 	require.WithinDuration(t, time.Now().Add(helloTime), all[0].until, helloTime/2)
@@ -143,7 +168,7 @@ func TestAVisitorThatSpeaksHasMoreTimeOnce(t *testing.T) {
 }
 
 func TestNamesAreLookedUpSeldom(t *testing.T) {
-	d := newDoor(nil)
+	d := doorOf()
 	require.True(t, d.stale())
 	require.False(t, d.stale())
 	d.lookedUp = d.lookedUp.Add(-lookUpPause)

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 const (
@@ -35,9 +33,9 @@ var errCrowded = errors.New("it had not said who it is, and too many others came
 // have come. Members' addresses have room of their own.
 type door struct {
 	mu       sync.Mutex
-	listed   map[lease.MemberID][]netip.Addr // where the list of members has them
-	came     map[lease.MemberID]netip.Addr   // from where they came last
-	waiting  []*visit                        // in the order in which they came
+	listed   map[string][]netip.Addr // where the list of members has them
+	came     map[string]netip.Addr   // from where they came last
+	waiting  []*visit                // in the order in which they came
 	lookedUp time.Time
 }
 
@@ -50,20 +48,32 @@ type visit struct {
 	dropped bool // guarded by the door's mu
 }
 
-func newDoor(members []lease.MemberID) *door {
-	d := &door{listed: map[lease.MemberID][]netip.Addr{}, came: map[lease.MemberID]netip.Addr{}}
+func newDoor() *door { return &door{listed: map[string][]netip.Addr{}, came: map[string]netip.Addr{}} }
+
+// expect notes who the members are, and forgets those that are none any more.
+func (d *door) expect(members []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	listed, came := map[string][]netip.Addr{}, map[string]netip.Addr{}
 	for _, m := range members {
+		listed[m] = d.listed[m]
 		if addr, err := netip.ParseAddr(hostOf(m)); err == nil {
-			d.list(m, addr)
+			listed[m] = []netip.Addr{grouped(addr)}
+		}
+		if from, ok := d.came[m]; ok {
+			came[m] = from
 		}
 	}
-	return d
+	d.listed, d.came = listed, came
 }
 
 // list notes where a member is.
-func (d *door) list(m lease.MemberID, addrs ...netip.Addr) {
+func (d *door) list(m string, addrs ...netip.Addr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if _, ok := d.listed[m]; !ok {
+		return
+	}
 	d.listed[m] = nil
 	for _, addr := range addrs {
 		d.listed[m] = append(d.listed[m], grouped(addr))
@@ -71,10 +81,12 @@ func (d *door) list(m lease.MemberID, addrs ...netip.Addr) {
 }
 
 // meet notes from where a member has come.
-func (d *door) meet(m lease.MemberID, conn net.Conn) {
+func (d *door) meet(m string, conn net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.came[m] = origin(conn)
+	if _, ok := d.listed[m]; ok {
+		d.came[m] = origin(conn)
+	}
 }
 
 // ofMember reports whether members have come from an address, or should.
@@ -173,13 +185,16 @@ func (d *door) stale() bool {
 
 // lookUp asks for the addresses of the members that are known by names.
 func (n *Node) lookUp() {
-	for _, m := range n.ours.terms.Members {
+	n.mu.Lock()
+	members := n.members
+	n.mu.Unlock()
+	for _, m := range members {
 		if _, err := netip.ParseAddr(hostOf(m)); err == nil {
 			continue
 		}
 		all, err := net.DefaultResolver.LookupNetIP(n.ctx, "ip", hostOf(m))
 		if err != nil && n.ctx.Err() == nil {
-			n.log.complain(m, "address not found", err)
+			n.log.complain(m, "address_not_found", "address not found", err)
 		}
 		if err == nil {
 			n.door.list(m, all...)

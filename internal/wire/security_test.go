@@ -12,8 +12,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/backends/paxos/internal/wire"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/wire"
 )
 
 // Each of the user's settings is somebody's: ours, the user's, or refused.

@@ -10,8 +10,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 const (
@@ -26,7 +24,7 @@ type complaints struct {
 	log *slog.Logger
 
 	mu   sync.Mutex
-	last map[lease.MemberID]*complaint
+	last map[string]*complaint
 }
 
 // A complaint is the last one about a peer.
@@ -40,11 +38,11 @@ func newComplaints(log *slog.Logger) *complaints {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &complaints{log: log, last: map[lease.MemberID]*complaint{}}
+	return &complaints{log: log, last: map[string]*complaint{}}
 }
 
-// complain logs what is wrong with a peer, unless that was just said.
-func (c *complaints) complain(peer lease.MemberID, what string, err error) {
+// complain logs what is wrong with a peer, unless that was just said. Programs go by the event.
+func (c *complaints) complain(peer, event, what string, err error) {
 	if err == nil {
 		return
 	}
@@ -54,11 +52,18 @@ func (c *complaints) complain(peer lease.MemberID, what string, err error) {
 	}
 	skipped, say := c.due(about, what+": "+err.Error())
 	if say {
-		c.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("peer", string(peer)), slog.String("reason", err.Error()), slog.Int("unsaid", skipped))
+		c.log.LogAttrs(context.Background(), slog.LevelWarn, what, slog.String("event", event), slog.String("peer", peer), slog.String("reason", err.Error()), slog.Int("unsaid", skipped))
 	}
 }
 
-func (c *complaints) due(about lease.MemberID, text string) (skipped int, say bool) {
+// forget forgets what was said of a peer.
+func (c *complaints) forget(peer string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.last, peer)
+}
+
+func (c *complaints) due(about string, text string) (skipped int, say bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()

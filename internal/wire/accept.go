@@ -7,22 +7,15 @@ import (
 	"net"
 	"strings"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
-
-// maxClients is how many clients a member has at the same time.
-const maxClients = 64
 
 // clientPrefix begins the id of a client. No address of a member does.
 const clientPrefix = "client/"
 
-// ClientID is how members know a client.
-func ClientID(incarnation uint64) lease.MemberID {
-	return lease.MemberID(fmt.Sprintf("%s%016x", clientPrefix, incarnation))
-}
+// clientID is how members know a client.
+func clientID(incarnation uint64) string { return fmt.Sprintf("%s%016x", clientPrefix, incarnation) }
 
-func isClient(id lease.MemberID) bool { return strings.HasPrefix(string(id), clientPrefix) }
+func isClient(id string) bool { return strings.HasPrefix(id, clientPrefix) }
 
 // stranger is under which name complaints are made about those without a name.
 const stranger = "somebody"
@@ -35,7 +28,7 @@ func (n *Node) accept() {
 			if n.ctx.Err() != nil {
 				return
 			}
-			n.log.complain(stranger, "connection not accepted", plain(err))
+			n.log.complain(stranger, "connection_not_accepted", "connection not accepted", plain(err))
 			n.wait(minPause)
 			continue
 		}
@@ -58,7 +51,7 @@ func (n *Node) receive(v *visit) {
 	}
 	if err != nil {
 		if n.ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, errKnock) { // one that only looked, or knocked
-			n.log.complain(stranger, "connection refused", fmt.Errorf("from %s: %w", hostOf(lease.MemberID(v.RemoteAddr().String())), plain(err)))
+			n.log.complain(stranger, "connection_refused", "connection refused", fmt.Errorf("from %s: %w", hostOf(v.RemoteAddr().String()), plain(err)))
 		}
 		return
 	}
@@ -74,14 +67,18 @@ func (n *Node) receive(v *visit) {
 }
 
 // welcome learns who a visitor is, and refuses those that do not belong here.
-func (n *Node) welcome(conn *secured) (who lease.MemberID, incarnation uint64, err error) {
+func (n *Node) welcome(conn *secured) (who string, incarnation uint64, err error) {
 	if err := conn.SetDeadline(time.Now().Add(firstByteTime)); err != nil { // more once it has spoken
 		return "", 0, err
 	}
 	if err := conn.HandshakeContext(n.ctx); err != nil {
 		return "", 0, fmt.Errorf("certificates: %w", err)
 	}
-	theirs, err := listenFor(conn)
+	var theirs hello
+	said, err := listenFor(conn)
+	if err == nil {
+		theirs, err = n.config.Protocol.decode(said)
+	}
 	if err == nil {
 		err = n.admits(theirs, conn)
 	}
@@ -94,13 +91,13 @@ func (n *Node) welcome(conn *secured) (who lease.MemberID, incarnation uint64, e
 	}
 	who = theirs.member
 	if who == "" {
-		who = ClientID(theirs.incarnation)
+		who = clientID(theirs.incarnation)
 	}
 	return who, theirs.incarnation, nil
 }
 
 // entertain has a visitor until its connection ends.
-func (n *Node) entertain(who lease.MemberID, incarnation uint64, conn *secured) error {
+func (n *Node) entertain(who string, incarnation uint64, conn *secured) error {
 	var l *link
 	var err error
 	if who == n.ours.member { // the other end of the link by which it sends to itself
@@ -109,7 +106,7 @@ func (n *Node) entertain(who lease.MemberID, incarnation uint64, conn *secured) 
 		refuse(conn, err)
 		return err
 	}
-	if _, err := conn.Write(appendFrame(nil, kindHello, n.ours.encode())); err != nil {
+	if _, err := conn.Write(appendFrame(nil, kindHello, n.config.Protocol.encode(n.ours))); err != nil {
 		n.detach(l)
 		return err
 	}
@@ -132,12 +129,16 @@ func (n *Node) ready() error {
 
 // admits returns an error that says what is wrong with a visitor.
 func (n *Node) admits(theirs hello, conn *secured) error {
-	if err := theirs.differs(n.ours); err != nil {
-		return err
-	}
+	n.mu.Lock()
+	listed, known := n.members, n.peers[theirs.member]
+	n.mu.Unlock()
 	switch {
+	case theirs.member == "" && n.config.Clients == 0:
+		return errors.New("it is a client, and only members are let in here: it needs an address, which their lists have")
 	case theirs.member == "":
 		return nil
+	case known == nil:
+		return fmt.Errorf("it says that it is %q, which is no member: the list of the other has %q", theirs.member, strings.Join(listed, ","))
 	case theirs.member == n.ours.member && theirs.incarnation != n.ours.incarnation:
 		return fmt.Errorf("it says that it is %q, and so does this process: it is started twice", theirs.member)
 	}
@@ -146,7 +147,7 @@ func (n *Node) admits(theirs hello, conn *secured) error {
 		return fmt.Errorf("it says that it is %q, and its certificate does not: %w", theirs.member, err)
 	}
 	if theirs.member > n.ours.member {
-		n.knocked(theirs.member)
+		known.knocked()
 		return errKnock
 	}
 	return nil

@@ -12,10 +12,16 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/backends/paxos/internal/lease"
-	"github.com/electkv/election/backends/paxos/internal/wire"
 	"github.com/electkv/election/internal/testenv"
+	"github.com/electkv/election/internal/wire"
 )
+
+// spoken is what somebody else speaks.
+func (c cluster) spoken(change func(*wire.Protocol)) wire.Protocol {
+	p := c.protocol()
+	change(&p)
+	return p
+}
 
 // A visitor connects with a node and says what it likes.
 type visitor struct {
@@ -25,9 +31,9 @@ type visitor struct {
 
 // visit connects with a member. The handshake may fail later: of a client it ends
 // before the server has looked at its certificate.
-func (c cluster) visit(member lease.MemberID, config *tls.Config) visitor {
+func (c cluster) visit(member string, config *tls.Config) visitor {
 	c.Helper()
-	plain, err := net.DialTimeout("tcp", string(member), patience)
+	plain, err := net.DialTimeout("tcp", member, patience)
 	require.NoError(c, err)
 	c.Cleanup(func() { plain.Close() })
 	require.NoError(c, plain.SetDeadline(time.Now().Add(patience)))
@@ -75,30 +81,28 @@ func TestWhoDoesNotBelongHereIsRefusedAndToldWhy(t *testing.T) {
 	node := c.start(c.config(c.members[1]))
 	require.Eventually(t, func() bool { ok, _ := node.connected(node.id); return ok }, patience, time.Millisecond)
 	first, self, last := c.members[0], c.members[1], c.members[2]
-	terms := c.config("").Terms
-	changed := func(change func(*lease.Terms)) lease.Terms {
-		t := terms
-		change(&t)
-		return t
-	}
+	ours := c.protocol()
+	changed := func(change func(*wire.Protocol)) []byte { return c.spoken(change).Hello(first, 1) }
 	for name, test := range map[string]struct {
 		hello []byte
 		want  string
 	}{
-		"another cluster": {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Cluster = "b" })), `its cluster is "b", and the other's "test"`},
-		"other members":   {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Members = t.Members[:2] })), "they must be the same, in any order"},
-		"other TTL":       {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.MaxTTL = time.Hour })), "its longest TTL is 1h0m0s, and the other's 1m0s"},
-		"other round":     {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Round = 2 * time.Second })), "its round limit is 2s, and the other's 1s"},
-		"other drift":     {wire.Hello(1, first, 1, changed(func(t *lease.Terms) { t.Drift = 1 })), "its drift is 1‰, and the other's 2‰"},
-		"no member":       {wire.Hello(1, "127.0.0.1:1", 1, terms), `it says that it is "127.0.0.1:1", which is no member`},
-		"our own id":      {wire.Hello(1, self, 1, terms), "and so does this process: it is started twice"},
-		"whom we call":    {wire.Hello(1, last, 1, terms), "it is this side that calls"},
-		"the future":      {wire.Hello(2, first, 1, terms), "it speaks version 2 of the protocol, and this one version 1"},
-		"the past":        {wire.Hello(0, first, 1, terms), "it speaks version 0 of the protocol"},
-		"cut short":       {wire.Hello(1, first, 1, terms)[:30], "its hello is malformed"},
-		"something after": {append(wire.Hello(1, first, 1, terms), 0), "its hello is malformed"},
-		"garbage":         {[]byte("GET / HTTP/1.1\r\n\r\n"), "it does not speak this protocol"},
-		"nothing":         {nil, "it does not speak this protocol"},
+		"another protocol": {changed(func(p *wire.Protocol) { p.Name = "paxos" }), `it speaks the protocol "paxos", and the other "echo"`},
+		"a longer name":    {changed(func(p *wire.Protocol) { p.Name = "echoes" }), `it speaks the protocol "echoes", and the other "echo"`},
+		"another cluster":  {changed(func(p *wire.Protocol) { p.Terms[0] = wire.Text("", "b") }), `its cluster is "b", and the other's "test"`},
+		"other members":    {changed(func(p *wire.Protocol) { p.Terms[1] = wire.List("", c.members[:2]) }), `its members are "` + first + "," + self + `", and the other's "` + first + "," + self + "," + last + `": they must be the same`},
+		"no such members":  {changed(func(p *wire.Protocol) { p.Terms[1] = wire.List("", []string{strings.Join(c.members, ",")}) }), "they must be the same"},
+		"other TTL":        {changed(func(p *wire.Protocol) { p.Terms[2] = wire.Span("", time.Hour) }), "its longest TTL is 1h0m0s, and the other's 1m0s"},
+		"other drift":      {changed(func(p *wire.Protocol) { p.Terms[3] = wire.Number("", 1, "") }), "its drift is 1‰, and the other's 2‰"},
+		"no member":        {ours.Hello("127.0.0.1:1", 1), `it says that it is "127.0.0.1:1", which is no member: the list of the other has "` + strings.Join(c.members, ",")},
+		"our own id":       {ours.Hello(self, 1), "and so does this process: it is started twice"},
+		"whom we call":     {ours.Hello(last, 1), "it is this side that calls"},
+		"the future":       {changed(func(p *wire.Protocol) { p.Version = 2 }), "it speaks version 2 of the protocol, and this one version 1"},
+		"the past":         {changed(func(p *wire.Protocol) { p.Version = 0 }), "it speaks version 0 of the protocol"},
+		"cut short":        {ours.Hello(first, 1)[:30], "its hello is malformed"},
+		"something after":  {append(ours.Hello(first, 1), 0), "its hello is malformed"},
+		"garbage":          {[]byte("GET / HTTP/1.1\r\n\r\n"), "it does not speak this protocol"},
+		"nothing":          {nil, "it does not speak this protocol"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := c.visit(self, c.authority.Config("127.0.0.1"))
@@ -108,12 +112,12 @@ func TestWhoDoesNotBelongHereIsRefusedAndToldWhy(t *testing.T) {
 	}
 	t.Run("another host's certificate", func(t *testing.T) {
 		v := c.visit(self, c.authority.Config("127.0.0.2"))
-		v.say(wire.Frame(wire.KindHello, wire.Hello(1, first, 1, terms)))
+		v.say(wire.Frame(wire.KindHello, ours.Hello(first, 1)))
 		require.Contains(t, v.refused(), "and its certificate does not")
 	})
 	t.Run("a message first", func(t *testing.T) {
 		v := c.visit(self, c.authority.Config("127.0.0.1"))
-		v.say(wire.Frame(wire.KindMessage, wire.Encode(lease.Query{Safe: "intruder"})))
+		v.say(wire.Frame(wire.KindMessage, []byte("intruder")))
 		require.Contains(t, v.refused(), "it does not speak this protocol")
 	})
 	t.Run("an endless hello", func(t *testing.T) {
@@ -169,7 +173,7 @@ func TestAMemberCallsNobodyWhoseCertificateIsWrong(t *testing.T) {
 		"another host":      {c.authority.Config("127.0.0.2"), "certificate is valid for 127.0.0.2, not 127.0.0.1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			listener, err := tls.Listen("tcp", string(c.members[1]), test.config)
+			listener, err := tls.Listen("tcp", c.members[1], test.config)
 			require.NoError(t, err)
 			defer listener.Close()
 			heard := make(chan error, 1)
@@ -190,11 +194,13 @@ func TestAMemberCallsNobodyWhoseCertificateIsWrong(t *testing.T) {
 	}
 }
 
-// answer lets somebody answer at an address who says this hello.
-func (c cluster) answer(addr lease.MemberID, hello []byte) {
+// answer lets somebody answer at an address who says this hello. It returns the reasons for
+// which the callers leave.
+func (c cluster) answer(addr string, hello []byte) <-chan string {
 	c.Helper()
+	reasons := make(chan string, 1000)
 	config := c.authority.Config("127.0.0.1")
-	listener, err := tls.Listen("tcp", string(addr), config)
+	listener, err := tls.Listen("tcp", addr, config)
 	require.NoError(c, err)
 	done := make(chan struct{})
 	c.Cleanup(func() { listener.Close(); <-done })
@@ -209,12 +215,17 @@ func (c cluster) answer(addr lease.MemberID, hello []byte) {
 			if _, _, err = wire.ReadFrame(conn, wire.MaxHello); err == nil {
 				_, err = conn.Write(wire.Frame(wire.KindHello, hello))
 			}
-			if err == nil {
-				_, _ = io.Copy(io.Discard, conn) // until it is left
+			for err == nil { // until it is left
+				var k any
+				var body []byte
+				if k, body, err = wire.ReadFrame(conn, wire.MaxHello); k == wire.KindRefusal {
+					reasons <- string(body)
+				}
 			}
 			conn.Close()
 		}
 	}()
+	return reasons
 }
 
 func TestAMemberLeavesWhomItShouldNotHaveReached(t *testing.T) {
@@ -224,22 +235,32 @@ func TestAMemberLeavesWhomItShouldNotHaveReached(t *testing.T) {
 		hello func(c cluster) []byte
 		want  string
 	}{
-		"another cluster":       {1, func(c cluster) []byte { return wire.Hello(1, c.members[1], 1, lease.Terms{Cluster: "b"}) }, "its cluster is"},
-		"another member":        {1, func(c cluster) []byte { return wire.Hello(1, c.members[0], 1, c.config("").Terms) }, "its address leads elsewhere"},
-		"a client":              {1, func(c cluster) []byte { return wire.Hello(1, "", 1, c.config("").Terms) }, "its address leads elsewhere"},
-		"the future":            {1, func(c cluster) []byte { return wire.Hello(2, c.members[1], 1, c.config("").Terms) }, "it speaks version 2"},
-		"another one as itself": {0, func(c cluster) []byte { return wire.Hello(1, c.members[0], 1, c.config("").Terms) }, "it is started twice, and this one keeps out"},
+		"another cluster": {1, func(c cluster) []byte {
+			return c.spoken(func(p *wire.Protocol) { p.Terms[0] = wire.Text("", "b") }).Hello(c.members[1], 1)
+		}, "its cluster is"},
+		"another member": {1, func(c cluster) []byte { return c.protocol().Hello(c.members[0], 1) }, "its address leads elsewhere"},
+		"a client":       {1, func(c cluster) []byte { return c.protocol().Hello("", 1) }, "its address leads elsewhere"},
+		"the future": {1, func(c cluster) []byte {
+			return c.spoken(func(p *wire.Protocol) { p.Version = 2 }).Hello(c.members[1], 1)
+		}, "it speaks version 2"},
+		"another one as itself": {0, func(c cluster) []byte { return c.protocol().Hello(c.members[0], 1) }, "it is started twice, and this one keeps out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCluster(t, 2)
-			c.answer(c.members[test.at], test.hello(c))
+			reasons := c.answer(c.members[test.at], test.hello(c))
 			config := c.config(c.members[0])
 			config.Listen = testenv.FreeAddr(t)
 			if test.at > 0 {
 				config.Listen = ""
 			}
 			c.start(config).complains(test.want)
+			select {
+			case reason := <-reasons:
+				require.Contains(t, reason, test.want)
+			case <-time.After(patience):
+				t.Fatal("it leaves without a reason")
+			}
 		})
 	}
 }
@@ -251,17 +272,17 @@ func TestWhoHasNotMetItselfLetsNobodyIn(t *testing.T) {
 	config := c.config(c.members[1])
 	config.Listen = testenv.FreeAddr(t)
 	second := c.start(config)
-	v := c.visit(lease.MemberID(config.Listen), c.authority.Config("127.0.0.1"))
-	v.say(wire.Frame(wire.KindHello, wire.Hello(1, c.members[0], 1, c.config("").Terms)))
+	v := c.visit(config.Listen, c.authority.Config("127.0.0.1"))
+	v.say(wire.Frame(wire.KindHello, c.protocol().Hello(c.members[0], 1)))
 	require.Contains(t, v.refused(), "this member has not yet reached itself at its own address")
 	require.Empty(t, second.received)
 }
 
 // visitAs is a visitor that has been let in as the first member.
-func (c cluster) visitAs(to lease.MemberID, incarnation uint64) visitor {
+func (c cluster) visitAs(to string, incarnation uint64) visitor {
 	c.Helper()
 	v := c.visit(to, c.authority.Config("127.0.0.1"))
-	v.welcome(wire.Hello(1, c.members[0], incarnation, c.config("").Terms))
+	v.welcome(c.protocol().Hello(c.members[0], incarnation))
 	return v
 }
 
@@ -269,20 +290,22 @@ func TestAPeerThatSpeaksWrongIsCutOffAndNothingElseHappens(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
 	node, other := c.start(c.config(c.members[1])), c.start(c.config(c.members[2]))
-	for name, say := range map[string][]byte{
-		"a frame too large":       {0x00, 0x20, 0x00, 0x00, byte(wire.KindMessage)},
-		"an empty frame":          {0, 0, 0, 0},
-		"an unknown kind":         wire.Frame(99, nil),
-		"a second hello":          wire.Frame(wire.KindHello, nil),
-		"no message":              wire.Frame(wire.KindMessage, nil),
-		"a malformed message":     wire.Frame(wire.KindMessage, []byte("Pxxx")),
-		"an unknown message":      wire.Frame(wire.KindMessage, []byte("zxxx")),
-		"a message and something": wire.Frame(wire.KindMessage, append(wire.Encode(lease.Query{Safe: "a"}), 1)),
+	for name, test := range map[string]struct {
+		say  []byte
+		want string
+	}{
+		"a frame too large":   {[]byte{0x00, 0x20, 0x00, 0x00, byte(wire.KindMessage)}, "a frame of 2097152 bytes"},
+		"an empty frame":      {[]byte{0, 0, 0, 0}, "a frame of 0 bytes"},
+		"an unknown kind":     {wire.Frame(99, nil), "a frame of kind 99 in the middle"},
+		"a second hello":      {wire.Frame(wire.KindHello, nil), "a frame of kind 1 in the middle"},
+		"no message":          {wire.Frame(wire.KindMessage, nil), "malformed"},
+		"a malformed message": {wire.Frame(wire.KindMessage, []byte("!")), "malformed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := c.visitAs(node.id, 1)
-			v.say(say)
+			v.say(test.say)
 			v.closed()
+			node.troubled(c.members[0], test.want)
 		})
 	}
 	node.delivers(other, "still")
@@ -302,7 +325,7 @@ func TestThereIsRoomForSoManyClientsAndForAnotherWhenOneHasGone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
 	node := c.start(c.config(c.members[0]))
-	hello := func(i int) []byte { return wire.Hello(1, "", uint64(i), c.config("").Terms) }
+	hello := func(i int) []byte { return c.protocol().Hello("", uint64(i)) }
 	config := c.authority.Config("client")
 	first := c.visit(node.id, config)
 	first.welcome(hello(0))
@@ -325,7 +348,7 @@ func TestThereIsRoomForSoManyClientsAndForAnotherWhenOneHasGone(t *testing.T) {
 		})
 	}
 	keep(first)
-	for i := 1; i < wire.MaxClients; i++ {
+	for i := 1; i < maxClients; i++ {
 		v := c.visit(node.id, config)
 		v.welcome(hello(i))
 		keep(v)
@@ -346,7 +369,7 @@ func TestASlowLorisIsShutOut(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
 	node := c.start(c.config(c.members[1]))
-	silent, err := net.Dial("tcp", string(node.id))
+	silent, err := net.Dial("tcp", node.id)
 	require.NoError(t, err)
 	defer silent.Close()
 	shy := c.visit(node.id, c.authority.Config("127.0.0.1"))
@@ -384,7 +407,7 @@ func TestAPeerThatReadsNothingIsDroppedAndHoldsUpNobody(t *testing.T) {
 		}
 	}()
 	node.delivers(other, "before")
-	large := lease.Commit{State: lease.State{Value: strings.Repeat("x", 100_000)}}
+	large := make([]byte, 100_000)
 	begin := time.Now()
 	for range 1000 { // 100 MB, of which at most 4 wait
 		node.Send(c.members[0], large)
@@ -400,7 +423,7 @@ func TestAnotherIncarnationWaitsForTheEndOfTheConnectedOne(t *testing.T) {
 	c := newCluster(t, 2)
 	node := c.start(c.config(c.members[1]))
 	old := c.visitAs(node.id, 1)
-	hello := func(incarnation uint64) []byte { return wire.Hello(1, c.members[0], incarnation, c.config("").Terms) }
+	hello := func(incarnation uint64) []byte { return c.protocol().Hello(c.members[0], incarnation) }
 
 	second := c.visit(node.id, c.authority.Config("127.0.0.1"))
 	second.say(wire.Frame(wire.KindHello, hello(2)))
@@ -416,7 +439,7 @@ func TestAnotherIncarnationWaitsForTheEndOfTheConnectedOne(t *testing.T) {
 func TestAMemberCallsSeldomWhereItIsRefused(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
-	listener, err := net.Listen("tcp", string(c.members[1]))
+	listener, err := net.Listen("tcp", c.members[1])
 	require.NoError(t, err)
 	calls := make(chan struct{}, 1000)
 	done := make(chan struct{})

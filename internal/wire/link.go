@@ -9,8 +9,6 @@ import (
 	"os"
 	"sync"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 const (
@@ -31,13 +29,16 @@ type link struct {
 
 // attach makes a connection the one of its peer. A lost connection is replaced by a
 // new one of the same incarnation; another incarnation has to wait for its end.
-func (n *Node) attach(id lease.MemberID, incarnation uint64, conn *secured) (*link, error) {
+func (n *Node) attach(id string, incarnation uint64, conn *secured) (*link, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	p := n.peers[id]
-	if p == nil { // a client
-		if len(n.peers) >= len(n.ours.terms.Members)+maxClients {
-			return nil, fmt.Errorf("%d clients are connected already, which are the most", maxClients)
+	switch {
+	case p == nil && !isClient(id):
+		return nil, fmt.Errorf("member %q has been taken from the list of members", id)
+	case p == nil:
+		if len(n.peers) >= len(n.members)+n.config.Clients {
+			return nil, fmt.Errorf("%d clients are connected already, which are the most", n.config.Clients)
 		}
 		p = n.newPeer(id)
 		n.peers[id] = p
@@ -121,11 +122,9 @@ func (l *link) read() error {
 		switch k {
 		case kindAlive:
 		case kindMessage:
-			m, err := Decode(body)
-			if err != nil {
+			if err := l.node.deliver(l.peer.id, body); err != nil {
 				return err
 			}
-			l.node.deliver(l.peer.id, m)
 		case kindRefusal:
 			return refusal(body)
 		default:
@@ -160,6 +159,7 @@ func (l *link) write(done <-chan struct{}) error {
 		if _, err := l.conn.Write(batch); err != nil {
 			return err
 		}
+		l.peer.queue.written()
 		timer.Reset(breath)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 const (
@@ -22,54 +20,60 @@ const (
 	dialTime = 1500 * time.Millisecond
 )
 
-// reach keeps a connection with a member, until the node is closed.
-func (n *Node) reach(member lease.MemberID) {
+// reach keeps a connection with a member, for as long as it is one.
+func (n *Node) reach(p *peer) {
 	call := n.visit
-	if member == n.ours.member {
+	if p.id == n.ours.member {
 		call = n.meet
 	}
 	pause := minPause
-	for n.ctx.Err() == nil {
+	for p.ctx.Err() == nil {
 		begin := time.Now()
-		err := call(member)
-		if n.ctx.Err() != nil {
+		err := call(p)
+		if p.ctx.Err() != nil {
 			return
 		}
-		n.suffer(member, err)
+		n.suffer(p.id, err)
 		if time.Since(begin) > 2*maxPause {
 			pause = minPause
 		}
-		if n.waitFor(n.knocks[member], pause/2+rand.N(pause)) {
+		if waitFor(p.ctx, p.knock, pause/2+rand.N(pause)) {
 			pause = minPause
-			n.wait(minPause) // it may knock as often as it likes
+			waitFor(p.ctx, nil, minPause) // it may knock as often as it likes
 		}
 		pause = min(2*pause, maxPause)
 	}
 }
 
 // knock asks a member that calls this one to do so now. It is refused, as all are that
-// should be called; a member that is not there has nothing to wait for.
-func (n *Node) knock(member lease.MemberID) {
+// should be called, and if it is refused for another reason, that is why it is not called.
+// A member that is not there has nothing to wait for.
+func (n *Node) knock(p *peer) {
 	select {
 	case <-n.met:
-	case <-n.ctx.Done():
+	case <-p.ctx.Done():
 		return
 	}
-	if _, _, release, err := n.call(member); err == nil {
+	_, _, release, err := n.call(p)
+	if err == nil {
 		release()
+	}
+	var why refusedError
+	if errors.As(err, &why) && string(why) != errKnock.Error() && p.ctx.Err() == nil {
+		n.suffer(p.id, err)
 	}
 }
 
 // knocked has a member called that asks for it.
-func (n *Node) knocked(member lease.MemberID) {
+func (p *peer) knocked() {
 	select {
-	case n.knocks[member] <- struct{}{}:
+	case p.knock <- struct{}{}:
 	default:
 	}
 }
 
 // suffer notes why a member is not connected.
-func (n *Node) suffer(id lease.MemberID, err error) {
+func (n *Node) suffer(id string, err error) {
 	err = plain(err)
 	n.mu.Lock()
 	p := n.peers[id]
@@ -77,12 +81,14 @@ func (n *Node) suffer(id lease.MemberID, err error) {
 		p.trouble = err
 	}
 	n.mu.Unlock()
-	n.log.complain(id, "peer not connected", err)
+	if p != nil || isClient(id) { // and none that was a member
+		n.log.complain(id, "peer_not_connected", "peer not connected", err)
+	}
 }
 
 // meet calls the node's own address, to learn that it is reached there and nobody else.
-func (n *Node) meet(member lease.MemberID) error {
-	conn, theirs, release, err := n.call(member)
+func (n *Node) meet(p *peer) error {
+	conn, theirs, release, err := n.call(p)
 	if err != nil {
 		return fmt.Errorf("this member does not reach itself at its own address: %w", err)
 	}
@@ -92,7 +98,7 @@ func (n *Node) meet(member lease.MemberID) error {
 		refuse(conn, err)
 		return err
 	}
-	l, err := n.attach(member, theirs.incarnation, conn)
+	l, err := n.attach(p.id, theirs.incarnation, conn)
 	if err != nil {
 		return err
 	}
@@ -101,18 +107,18 @@ func (n *Node) meet(member lease.MemberID) error {
 }
 
 // visit connects with a member, and returns when the connection has ended.
-func (n *Node) visit(member lease.MemberID) error {
+func (n *Node) visit(p *peer) error {
 	select {
 	case <-n.met:
-	case <-n.ctx.Done():
-		return n.ctx.Err()
+	case <-p.ctx.Done():
+		return p.ctx.Err()
 	}
-	conn, theirs, release, err := n.call(member)
+	conn, theirs, release, err := n.call(p)
 	if err != nil {
 		return err
 	}
 	defer release()
-	l, err := n.attach(member, theirs.incarnation, conn)
+	l, err := n.attach(p.id, theirs.incarnation, conn)
 	if err != nil {
 		refuse(conn, err)
 		return err
@@ -121,16 +127,16 @@ func (n *Node) visit(member lease.MemberID) error {
 }
 
 // call dials a member and exchanges hellos.
-func (n *Node) call(member lease.MemberID) (conn *secured, theirs hello, release func(), err error) {
-	ctx, cancel := context.WithTimeout(n.ctx, dialTime)
+func (n *Node) call(p *peer) (conn *secured, theirs hello, release func(), err error) {
+	ctx, cancel := context.WithTimeout(p.ctx, dialTime)
 	defer cancel()
-	plainConn, err := n.config.Dial(ctx, "tcp", string(member))
+	plainConn, err := n.config.Dial(ctx, "tcp", p.id)
 	if err != nil {
 		return nil, hello{}, nil, err
 	}
 	release = n.track(plainConn)
-	conn = n.credentials.current().client(plainConn, hostOf(member))
-	theirs, err = n.greet(conn, member)
+	conn = n.credentials.current().client(plainConn, hostOf(p.id))
+	theirs, err = n.greet(conn, p)
 	if err != nil {
 		release()
 		return nil, hello{}, nil, err
@@ -139,21 +145,22 @@ func (n *Node) call(member lease.MemberID) (conn *secured, theirs hello, release
 }
 
 // greet exchanges hellos with the member that was called.
-func (n *Node) greet(conn *secured, member lease.MemberID) (hello, error) {
+func (n *Node) greet(conn *secured, p *peer) (hello, error) {
 	if err := conn.SetDeadline(time.Now().Add(helloTime)); err != nil {
 		return hello{}, err
 	}
-	if err := conn.HandshakeContext(n.ctx); err != nil {
+	if err := conn.HandshakeContext(p.ctx); err != nil {
 		return hello{}, fmt.Errorf("certificates: %w", err)
 	}
-	if _, err := conn.Write(appendFrame(nil, kindHello, n.ours.encode())); err != nil {
+	if _, err := conn.Write(appendFrame(nil, kindHello, n.config.Protocol.encode(n.ours))); err != nil {
 		return hello{}, err
 	}
-	theirs, err := listenFor(conn)
+	said, err := listenFor(conn)
 	if err != nil {
 		return hello{}, err
 	}
-	if err = theirs.differs(n.ours); err == nil && theirs.member != member {
+	theirs, err := n.config.Protocol.decode(said)
+	if err == nil && theirs.member != p.id {
 		err = fmt.Errorf("it says that it is %q: its address leads elsewhere", theirs.member)
 	}
 	if err != nil {
@@ -164,31 +171,37 @@ func (n *Node) greet(conn *secured, member lease.MemberID) (hello, error) {
 }
 
 // listenFor reads a hello, or why there is none.
-func listenFor(conn *secured) (hello, error) {
+func listenFor(conn *secured) ([]byte, error) {
 	k, body, err := readFrame(conn, maxHello)
 	switch {
 	case err != nil:
-		return hello{}, err
+		return nil, err
 	case k == kindRefusal:
-		return hello{}, refusal(body)
+		return nil, refusal(body)
 	case k != kindHello:
-		return hello{}, errors.New("it does not speak this protocol")
+		return nil, errors.New("it does not speak this protocol")
 	}
-	return decodeHello(body)
+	return body, nil
 }
 
-// refusal is what a peer says of why it does not want to talk to us.
+// A refusedError is what a peer says of why it does not want to talk to us.
+type refusedError string
+
+func (why refusedError) Error() string {
+	return "it refused the connection, and said of this side: " + string(why)
+}
+
+// refusal reads it.
 func refusal(text []byte) error {
 	if len(text) > maxRefusal {
 		text = text[:maxRefusal]
 	}
-	printable := strings.Map(func(r rune) rune {
+	return refusedError(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
-	}, string(text))
-	return fmt.Errorf("it refused the connection, and said of this side: %s", printable)
+	}, string(text)))
 }
 
 // refuse says why not.

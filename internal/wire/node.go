@@ -8,19 +8,24 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/electkv/election/backends/paxos/internal/lease"
 )
 
 // A Config says who takes part, and how.
 type Config struct {
-	// Terms are what all agree upon. The members are in the form of Members.
-	Terms lease.Terms
-	// Self is this member. Empty makes a client.
-	Self lease.MemberID
+	// Protocol is what this side speaks.
+	Protocol Protocol
+	// Members are the addresses of all members, as far as this side knows. Self is one of
+	// them, listed or not.
+	Members []string
+	// Self is the address of this member. Empty makes a client.
+	Self string
+	// Clients is how many clients this member has at the same time.
+	Clients int
+	// MaxWait is how long a message waits for its connection, and for those before it.
+	// What is older is of no use to anybody.
+	MaxWait time.Duration
 	// Listen is the address to listen at, Self if empty. It differs where a
 	// member's address is not that of an interface, as behind a translation.
 	Listen string
@@ -37,12 +42,12 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// A Node is one end of all connections of a member or client: a [lease.Transport].
+// A Node is one end of all connections of a member or client.
 type Node struct {
 	config      Config
 	ours        hello
 	credentials *credentials
-	deliver     func(from lease.MemberID, m lease.Message)
+	deliver     func(from string, body []byte) error
 	listener    net.Listener // nil of a client
 	log         *complaints
 
@@ -53,18 +58,21 @@ type Node struct {
 	once sync.Once
 	door *door
 
-	knocks map[lease.MemberID]chan struct{} // of members that ask to be called
-
-	mu     sync.Mutex
-	closed bool
-	open   map[net.Conn]bool
-	peers  map[lease.MemberID]*peer // of this side too
+	mu        sync.Mutex
+	listening bool
+	closed    bool
+	open      map[net.Conn]bool
+	members   []string         // in the form of Members
+	peers     map[string]*peer // of this side too
 }
 
 // A peer is a member, or a client.
 type peer struct {
-	id    lease.MemberID
+	id    string
 	queue *queue
+	knock chan struct{}   // it asks to be called
+	ctx   context.Context // of a member: it ends when it is none any more
+	end   context.CancelFunc
 
 	// Guarded by the node's mu.
 	link    *link // nil while it is not connected
@@ -73,7 +81,7 @@ type peer struct {
 
 // A Peer is what is known of a member.
 type Peer struct {
-	Member      lease.MemberID
+	Member      string
 	Connected   bool
 	Trouble     error             // why it is not connected, as far as is known
 	Certificate *x509.Certificate // that it showed for this connection
@@ -86,68 +94,67 @@ func New(config Config) (*Node, error) {
 	}
 	n := &Node{
 		config: config,
-		ours:   hello{member: config.Self, incarnation: config.Incarnation, terms: config.Terms},
 		met:    make(chan struct{}),
-		door:   newDoor(config.Terms.Members),
+		door:   newDoor(),
 		open:   map[net.Conn]bool{},
-		peers:  map[lease.MemberID]*peer{},
+		peers:  map[string]*peer{},
 		log:    newComplaints(config.Logger),
-		knocks: map[lease.MemberID]chan struct{}{},
 	}
 	if err := n.check(); err != nil {
-		return nil, fmt.Errorf("paxoskv: %w", err)
+		return nil, err
 	}
 	n.ctx, n.end = context.WithCancel(context.Background())
-	for _, member := range config.Terms.Members {
-		n.peers[member] = n.newPeer(member)
-		n.knocks[member] = make(chan struct{}, 1)
+	if err := n.SetMembers(config.Members); err != nil {
+		n.end()
+		return nil, err
 	}
 	return n, nil
 }
 
-// newPeer returns one that is not connected.
-func (n *Node) newPeer(id lease.MemberID) *peer {
-	return &peer{id: id, queue: newQueue(n.ours.terms.Round), trouble: errors.New("it has not called yet: does it run, with this member in its list?")}
+// ID is under which name others know this side: its address, or, of a client, one of its own.
+func (n *Node) ID() string {
+	if n.config.Self == "" {
+		return clientID(n.config.Incarnation)
+	}
+	return n.config.Self
 }
 
-func (n *Node) check() error {
-	members := []string{}
-	for _, m := range n.config.Terms.Members {
-		members = append(members, string(m))
+// check says what is wrong with the config, apart from the members.
+func (n *Node) check() (err error) {
+	if n.config.Self != "" {
+		if n.config.Self, err = Member(n.config.Self); err != nil {
+			return err
+		}
 	}
-	normal, err := Members(members)
-	switch {
-	case err != nil:
+	n.ours = hello{member: n.config.Self, incarnation: n.config.Incarnation}
+	if err := n.config.Protocol.check(); err != nil {
 		return err
-	case !slices.Equal(normal, n.config.Terms.Members):
-		return fmt.Errorf("the members %q are not in their order and form, %q", members, list(normal))
-	case len(n.config.Terms.Cluster) > maxName:
-		return fmt.Errorf("the cluster's name has %d bytes, where %d are the most", len(n.config.Terms.Cluster), maxName)
-	case n.config.Self != "" && !slices.Contains(normal, n.config.Self):
-		return fmt.Errorf("%q is not among the members %q: write its address as the list has it", n.config.Self, list(normal))
 	}
-	if err := n.config.Terms.Check(); err != nil {
-		return err
+	if n.config.MaxWait <= 0 {
+		return fmt.Errorf("messages that wait for %v: want more than 0", n.config.MaxWait)
 	}
 	n.credentials, err = newCredentials(n.config)
 	return err
 }
 
 // Listen listens, and connects with the others, now and whenever a connection is lost,
-// until Close. Each peer's messages are delivered one after the other.
-func (n *Node) Listen(deliver func(from lease.MemberID, m lease.Message)) error {
+// until Close. Each peer's messages are delivered one after the other; an error of deliver
+// ends the peer's connection, and is logged.
+func (n *Node) Listen(deliver func(from string, body []byte) error) error {
 	n.deliver = deliver
 	if n.ours.member == "" {
 		close(n.met)
 	} else if err := n.listen(); err != nil {
-		return fmt.Errorf("paxoskv: %w", err)
+		return err
 	}
-	for _, member := range n.ours.terms.Members {
-		if n.ours.member <= member { // so does a client
-			n.all.Go(func() { n.reach(member) })
-		} else {
-			n.all.Go(func() { n.knock(member) })
-		}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed {
+		return errors.New("the node is closed")
+	}
+	n.listening = true
+	for _, member := range n.members {
+		n.connect(n.peers[member])
 	}
 	if n.listener != nil {
 		n.all.Go(n.accept)
@@ -158,7 +165,7 @@ func (n *Node) Listen(deliver func(from lease.MemberID, m lease.Message)) error 
 func (n *Node) listen() error {
 	addr := n.config.Listen
 	if addr == "" {
-		addr = string(n.ours.member)
+		addr = n.ours.member
 	}
 	var err error
 	n.listener, err = new(net.ListenConfig).Listen(n.ctx, "tcp", addr)
@@ -169,39 +176,41 @@ func (n *Node) listen() error {
 }
 
 // Send sends a message to a member, or to a client that a message came from. It does
-// not wait. The message does, for a round at most, for the connection and for those
-// before it.
-func (n *Node) Send(to lease.MemberID, m lease.Message) {
+// not wait. The message does, for the connection and for those before it. It must not be
+// changed any more.
+func (n *Node) Send(to string, body []byte) {
 	n.mu.Lock()
 	p := n.peers[to]
 	n.mu.Unlock()
 	if p == nil { // a client that has gone
 		return
 	}
-	body := Encode(m)
 	if len(body) > MaxMessage {
-		n.log.complain(to, "message not sent", fmt.Errorf("it has %d bytes, where %d are the most", len(body), MaxMessage))
+		n.log.complain(to, "message_not_sent", "message not sent", fmt.Errorf("it has %d bytes, where %d are the most", len(body), MaxMessage))
 		return
 	}
 	if dropped := p.queue.put(body); dropped > 0 {
-		n.log.complain(to, "messages dropped", errors.New("the peer does not take them fast enough"))
+		n.log.complain(to, "messages_dropped", "messages dropped", errors.New("the peer does not take them fast enough"))
 	}
 }
 
-// Peers says which of the members are connected, this one included.
-func (n *Node) Peers() []Peer {
+// Flush waits until all that was sent to peers that are connected is on its way, but not for
+// longer than that. It is for last words before Close, which loses what waits.
+func (n *Node) Flush(d time.Duration) {
+	for end := time.Now().Add(d); !n.flushed() && time.Now().Before(end); {
+		n.wait(time.Millisecond)
+	}
+}
+
+func (n *Node) flushed() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	all := []Peer{}
-	for _, member := range n.ours.terms.Members {
-		p := n.peers[member]
-		known := Peer{Member: member, Connected: p.link != nil, Trouble: p.trouble}
-		if p.link != nil {
-			known.Certificate = p.link.conn.ConnectionState().PeerCertificates[0]
+	for _, p := range n.peers {
+		if p.link != nil && !p.queue.empty() {
+			return false
 		}
-		all = append(all, known)
 	}
-	return all
+	return true
 }
 
 // Close ends all connections. When it has returned, nothing is received any more. It
@@ -238,17 +247,17 @@ func (n *Node) track(conn net.Conn) (release func()) {
 }
 
 // wait waits, unless the node is closed meanwhile.
-func (n *Node) wait(d time.Duration) { n.waitFor(nil, d) }
+func (n *Node) wait(d time.Duration) { waitFor(n.ctx, nil, d) }
 
 // waitFor waits for something, but not for longer than that. It reports whether it came.
-func (n *Node) waitFor(what <-chan struct{}, d time.Duration) bool {
+func waitFor(ctx context.Context, what <-chan struct{}, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-what:
 		return true
 	case <-timer.C:
-	case <-n.ctx.Done():
+	case <-ctx.Done():
 	}
 	return false
 }
