@@ -3,14 +3,12 @@ package lease
 import (
 	"fmt"
 	"os"
-	"runtime"
-	"slices"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/explore"
 )
 
 // depthVariable names the environment variable for a deeper run than CI's.
@@ -18,8 +16,9 @@ const depthVariable = "PAXOS_DEPTH"
 
 // A move is one thing that can happen next.
 type move struct {
-	name fmt.Stringer
-	do   func(*world)
+	fmt.Stringer // its name
+
+	do func(*world)
 }
 
 // A title is the name of a move; a flight's is written when somebody reads it.
@@ -38,11 +37,11 @@ func (j journey) String() string {
 	return fmt.Sprintf("%s: %s → %s: %T %v", j.what, ends[j.f.from], ends[j.f.to], j.f.m, ballotOf(j.f.m))
 }
 
-// moves returns everything that can happen next. Nothing has to: a message that never
+// Moves implements [explore.World]. Nothing has to happen: a message that never
 // arrives is lost, one that arrives twice is a duplicate, and any may come first.
 // Faults are what happens so many times at most: a restart, a crash, an operation that
 // is given up, an answer that comes later than at once.
-func (w *world) moves() []move {
+func (w *world) Moves() []move {
 	all := []move{{title("tick"), func(w *world) { w.tick(1) }}}
 	for i, c := range w.candidates {
 		all = append(all, w.candidateMoves(i, c)...)
@@ -121,114 +120,18 @@ func (w *world) candidateMoves(i int, c candidate) []move {
 	return all
 }
 
-// An explorer looks at every world that can come about in so many moves.
-type explorer struct {
-	keeper keeper
-	shards [64]struct {
-		sync.Mutex
-		seen map[key]int8 // moves that were left
-	}
-	worlds  atomic.Int64
-	steps   atomic.Int64
-	elected atomic.Int64
-	found   atomic.Pointer[string]
+// After implements [explore.World].
+func (w *world) After(m move) *world {
+	v := w.clone()
+	m.do(v)
+	v.prune()
+	return v
 }
 
-func newExplorer() *explorer {
-	e := &explorer{keeper: newKeeper()}
-	for i := range e.shards {
-		e.shards[i].seen = map[key]int8{}
-	}
-	return e
-}
+// Trouble implements [explore.World].
+func (w *world) Trouble() string { return w.trouble }
 
-// news reports whether a world was not seen with so many moves left, or more.
-func (e *explorer) news(w *world, left int) bool {
-	k := e.keeper.key(w)
-	s := &e.shards[k[0]%uint64(len(e.shards))]
-	s.Lock()
-	defer s.Unlock()
-	before, ok := s.seen[k]
-	if ok && int(before) >= left {
-		return false
-	}
-	if !ok {
-		e.worlds.Add(1)
-	}
-	s.seen[k] = int8(left)
-	return true
-}
-
-// from explores what can come of a world.
-func (e *explorer) from(w *world, left int, path []fmt.Stringer) {
-	if left == 0 || e.found.Load() != nil {
-		return
-	}
-	for _, m := range w.moves() {
-		v := w.clone()
-		m.do(v)
-		v.prune()
-		e.steps.Add(1)
-		way := append(path, m.name)
-		if v.trouble != "" {
-			text := v.trouble + "\n  " + tale(way)
-			e.found.CompareAndSwap(nil, &text)
-			return
-		}
-		if v.token > w.token {
-			e.elected.Add(1)
-		}
-		if e.news(v, left-1) {
-			e.from(v, left-1, way)
-		}
-	}
-}
-
-func tale(path []fmt.Stringer) string {
-	var all []string
-	for _, m := range path {
-		all = append(all, m.String())
-	}
-	return strings.Join(all, "\n  ")
-}
-
-// run explores with all processors.
-func (e *explorer) run(w *world, depth int) {
-	type start struct {
-		w    *world
-		path []fmt.Stringer
-	}
-	starts := []start{{w, nil}}
-	split := min(3, depth)
-	for range split {
-		var next []start
-		for _, s := range starts {
-			for _, m := range s.w.moves() {
-				v := s.w.clone()
-				m.do(v)
-				v.prune()
-				next = append(next, start{v, append(slices.Clone(s.path), m.name)})
-			}
-		}
-		starts = next
-	}
-	var all sync.WaitGroup
-	work := make(chan start)
-	for range runtime.GOMAXPROCS(0) {
-		all.Go(func() {
-			for s := range work {
-				if e.news(s.w, depth-split) {
-					e.from(s.w, depth-split, s.path)
-				}
-			}
-		})
-	}
-	for _, s := range starts {
-		work <- s
-	}
-	close(work)
-	all.Wait()
-}
+type explorer = explore.Explorer[*world, move]
 
 // small is a world of two candidates in which two units are a life.
 func small(f flaws) *world {
@@ -282,43 +185,32 @@ func bounded(t *testing.T, f flaws) *world {
 func TestTheExplorationFindsAQuarantineThatIsTooShort(t *testing.T) {
 	w := led(t, flaws{quarantine: 1})
 	w.faults = 1
-	e := newExplorer()
-	e.run(w, 7)
-	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
-	require.Contains(t, *e.found.Load(), "two owners")
-	t.Log(*e.found.Load())
+	found := new(explorer).Run(w, 7)
+	require.Contains(t, found, "two owners")
+	t.Log(found)
 }
 
 func TestTheExplorationFindsAcceptorsThatCountFast(t *testing.T) {
-	w := led(t, flaws{fastAcceptors: 1000})
-	e := newExplorer()
-	e.run(w, 7)
-	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
+	require.NotEmpty(t, new(explorer).Run(led(t, flaws{fastAcceptors: 1000}), 7))
 }
 
 func TestTheExplorationFindsAcceptorsThatBreakTheirPromises(t *testing.T) {
-	e := newExplorer()
-	e.run(young(flaws{faithless: true, overwriteLive: true}), 10)
-	require.NotNil(t, e.found.Load(), "%d worlds, and none has two owners", e.worlds.Load())
+	require.NotEmpty(t, new(explorer).Run(young(flaws{faithless: true, overwriteLive: true}), 10))
 }
 
 func TestTheExplorationFindsACounterThatIsTakenForRefusedForGood(t *testing.T) {
-	e := newExplorer()
-	e.run(bounded(t, flaws{voidFar: true}), 7)
-	require.NotNil(t, e.found.Load(), "%d worlds, and in none was anything retracted that was decided on", e.worlds.Load())
-	require.Contains(t, *e.found.Load(), "retracted")
-	t.Log(*e.found.Load())
+	found := new(explorer).Run(bounded(t, flaws{voidFar: true}), 7)
+	require.Contains(t, found, "retracted")
+	t.Log(found)
 }
 
 func TestTheExplorationFindsWhatIsRetractedTooSoon(t *testing.T) {
 	for name, f := range map[string]flaws{"any refusal": {anyRefusal: true}, "any end": {anyEnd: true}} {
 		w := duelling(t, f)
 		w.faults = 1
-		e := newExplorer()
-		e.run(w, 7)
-		require.NotNil(t, e.found.Load(), "%s: %d worlds, and in none was anything retracted that was decided on", name, e.worlds.Load())
-		require.Contains(t, *e.found.Load(), "retracted")
-		t.Log(*e.found.Load())
+		found := new(explorer).Run(w, 7)
+		require.Contains(t, found, "retracted", name)
+		t.Log(found)
 	}
 }
 
@@ -343,13 +235,18 @@ func TestEveryScheduleHasOneOwner(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%s, promises on disk: %v", name, durable), func(t *testing.T) {
 				c.w.durable, c.w.faults = durable, c.faults
-				e := newExplorer()
-				e.run(c.w, c.depth)
-				t.Logf("%d moves deep, up to %d faults: %d different worlds, %d moves, %d elections", c.depth, c.faults, e.worlds.Load(), e.steps.Load(), e.elected.Load())
-				if found := e.found.Load(); found != nil {
-					require.Fail(t, *found)
+				var (
+					e       explorer
+					elected atomic.Int64 // worlds in which another lease was granted
+				)
+				e.Met = func(w *world) {
+					if w.token > c.w.token {
+						elected.Add(1)
+					}
 				}
-				require.Positive(t, e.elected.Load())
+				require.Empty(t, e.Run(c.w, c.depth))
+				t.Logf("%d moves deep, up to %d faults: %d different worlds, %d moves, %d worlds with an election", c.depth, c.faults, e.Worlds.Load(), e.Steps.Load(), elected.Load())
+				require.Positive(t, elected.Load())
 			})
 		}
 	}

@@ -3,26 +3,13 @@ package lease
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/maphash"
 	"slices"
 	"time"
 )
 
-// A keeper gives worlds short names: worlds that go on alike have the same one.
-// Times count from now, so that it does not matter how late it is; acceptors are put
-// in an order of their own, so that it matters little which is which; and what nothing
-// depends on is left out.
-type keeper struct{ one, two maphash.Seed }
-
-type key [2]uint64
-
-func newKeeper() keeper { return keeper{maphash.MakeSeed(), maphash.MakeSeed()} }
-
-func (k keeper) key(w *world) key {
-	text := w.text()
-	return key{maphash.Bytes(k.one, text), maphash.Bytes(k.two, text)}
-}
-
+// A writer writes what a world's future depends on. Times count from now, so that it does not matter
+// how late it is; acceptors are put in an order of their own, so that it matters little which is which; and
+// what nothing depends on is left out.
 type writer struct {
 	w     *world
 	now   time.Duration
@@ -30,7 +17,8 @@ type writer struct {
 	b     []byte
 }
 
-func (w *world) text() []byte {
+// Text implements [explore.World].
+func (w *world) Text() []byte {
 	locals := make([][]byte, len(w.acceptors))
 	order := make([]int, len(w.acceptors))
 	for i, a := range w.acceptors {

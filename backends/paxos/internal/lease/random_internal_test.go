@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/explore"
 )
 
 const (
@@ -42,14 +44,14 @@ func wander(seed uint64, f flaws, durable bool, w *world, tell func(fmt.Stringer
 		w.candidates[i].counter = uint64(random.IntN(10))
 	}
 	for range 120 {
-		all := w.moves()
+		all := w.Moves()
 		m := all[random.IntN(len(all))]
 		if w.faults > 0 && random.IntN(12) > 0 { // faults are many, and seldom
 			all = all[:len(all)-len(w.faultMoves())]
 			m = all[random.IntN(len(all))]
 		}
 		if tell != nil {
-			tell(m.name)
+			tell(m)
 		}
 		m.do(w)
 		w.prune()
@@ -77,7 +79,7 @@ func TestRandomSchedulesHaveOneOwner(t *testing.T) {
 				if w.trouble != "" {
 					var path []fmt.Stringer
 					wander(seed+i-1, flaws{}, (seed+i)%2 == 0, newWorld(flaws{}), func(m fmt.Stringer) { path = append(path, m) })
-					t.Errorf("%s=%d %s=1: %s\n  %s", seedVariable, seed+i-1, schedulesVariable, w.trouble, tale(path))
+					t.Errorf("%s=%d %s=1: %s%s", seedVariable, seed+i-1, schedulesVariable, w.trouble, explore.Tale(path))
 				}
 			}
 		})

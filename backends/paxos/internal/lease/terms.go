@@ -35,8 +35,10 @@ func (t Terms) Check() error {
 	switch {
 	case t.Cluster == "":
 		return errors.New("the cluster needs a name, the same at all members")
-	case len(t.Members) < MinMembers || len(t.Members) > MaxMembers:
-		return fmt.Errorf("%d members: want %d to %d", len(t.Members), MinMembers, MaxMembers)
+	case len(t.Members) < MinMembers:
+		return errors.New("no members are listed")
+	case len(t.Members) > MaxMembers:
+		return fmt.Errorf("%d members, where %d are the most", len(t.Members), MaxMembers)
 	case !slices.IsSorted(t.Members):
 		return errors.New("the list of members is not sorted")
 	case len(slices.Compact(slices.Clone(t.Members))) != len(t.Members):

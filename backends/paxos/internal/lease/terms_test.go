@@ -38,7 +38,7 @@ func TestTermsThatCannotBeAreRefused(t *testing.T) {
 		"round limit":   func(x *lease.Terms) { x.Round = 2 * time.Minute },
 		"drift -1‰":     func(x *lease.Terms) { x.Drift = -1 },
 		"drift 101‰":    func(x *lease.Terms) { x.Drift = 101 },
-		"0 members":     func(x *lease.Terms) { x.Members = []lease.MemberID{} },
+		"no members":    func(x *lease.Terms) { x.Members = []lease.MemberID{} },
 		"16 members":    func(x *lease.Terms) { x.Members = make([]lease.MemberID, 16) },
 		"limit -1ns":    func(x *lease.Terms) { x.Round = -1 },
 		"longest TTL -": func(x *lease.Terms) { x.MaxTTL = -1 },
