@@ -16,7 +16,7 @@ const (
 	Elected  Kind = "elected"  // leads, under Token, trusted until Until
 	Extended Kind = "extended" // trusts its lease until Until
 	Worked   Kind = "worked"   // asked whether it leads, at At or later, and was told yes
-	Ended    Kind = "ended"    // knows that its term is over, and why (Text)
+	Ended    Kind = "ended"    // knows that its term is over, and why (Text; Value: the reason of election_terms_ended_total, if the leader can tell)
 	Started  Kind = "started"  // was called to do a leader's work
 	Finished Kind = "finished" // has stopped that work
 	Left     Kind = "left"     // has returned; Count things too many are left: Text
@@ -45,6 +45,16 @@ const (
 	Refused   Kind = "refused"   // the resource refused it: it has seen a larger one
 )
 
+// What a candidate's process answered over HTTP, noted by those who asked: at At they began to ask,
+// and Within later the answer was there. Result is Unknown if none came.
+const (
+	// Said means that Who was asked whether it leads: Yes, under Token, or No.
+	Said Kind = "said"
+	// Scraped means that Who's metrics were asked for: Count is election_is_leader, Token is
+	// election_token, and Ends is election_terms_ended_total.
+	Scraped Kind = "scraped"
+)
+
 // The outcomes of requests to a leader to make room.
 const (
 	// Transferred means that Who, leading under Token, was told to hand over to
@@ -53,6 +63,12 @@ const (
 	// Replied means that Who has asked the leader from outside, Within before: Op
 	// (resign, transfer), to Value, with the outcome Result.
 	Replied Kind = "replied"
+)
+
+// What the processes of package group report. They have no elections: Started and Finished are
+// about the work for a Group that Who leads.
+const (
+	Joined Kind = "joined" // is in Group from now on; if that is zero, in none
 )
 
 // What is done to the candidates, their network and their store. It is noted
@@ -89,6 +105,11 @@ const (
 	Settled Kind = "settled"
 	// Share means that Who has led for at most Within in all until now.
 	Share Kind = "share"
+	// Grouped means that at most Within later, the groups in Value exist, each with a leader that
+	// works. Spaces separate the members' names, and " | " separates groups.
+	Grouped Kind = "grouped"
+	// Met means that what Grouped promised was true after Within. Text says it in words.
+	Met Kind = "met"
 )
 
 // The results of a request, in Event.Result.
@@ -104,6 +125,12 @@ const (
 	Unknown     = "unknown" // any other error: it may have been carried out, or may yet be
 )
 
+// The answers to whether a candidate leads, in Event.Result.
+const (
+	Yes = "yes"
+	No  = "no"
+)
+
 // Heir is, in Event.Value, the role of the candidate that is next, and in Event.Safe the
 // heir's safe. Request is the safe that requests to a leader are put in.
 const (
@@ -113,23 +140,25 @@ const (
 
 // An Event is one thing that happened. What its fields mean depends on Kind.
 type Event struct {
-	At        time.Duration `json:"at"` // on the one clock that all events share
-	Who       string        `json:"who,omitempty"`
-	Kind      Kind          `json:"kind"`
-	Safe      string        `json:"safe,omitempty"` // which one, if not the leader's
-	Token     uint64        `json:"token,omitempty"`
-	Until     time.Duration `json:"until,omitempty"` // on the same clock as At
-	Op        string        `json:"op,omitempty"`
-	Call      uint64        `json:"call,omitempty"` // numbers the requests of Who
-	Signature string        `json:"signature,omitempty"`
-	Next      string        `json:"next,omitempty"` // the signature that a swap or handover puts in, if that is another
-	TTL       time.Duration `json:"ttl,omitempty"`
-	Lease     string        `json:"lease,omitempty"` // that backs the record of an Answered or Seen
-	Result    string        `json:"result,omitempty"`
-	Within    time.Duration `json:"within,omitempty"`
-	Count     int           `json:"count,omitempty"`
-	Value     string        `json:"value,omitempty"`
-	Text      string        `json:"text,omitempty"`
+	At        time.Duration  `json:"at"` // on the one clock that all events share
+	Who       string         `json:"who,omitempty"`
+	Kind      Kind           `json:"kind"`
+	Safe      string         `json:"safe,omitempty"` // which one, if not the leader's
+	Token     uint64         `json:"token,omitempty"`
+	Until     time.Duration  `json:"until,omitempty"` // on the same clock as At
+	Op        string         `json:"op,omitempty"`
+	Call      uint64         `json:"call,omitempty"` // numbers the requests of Who
+	Signature string         `json:"signature,omitempty"`
+	Next      string         `json:"next,omitempty"` // the signature that a swap or handover puts in, if that is another
+	TTL       time.Duration  `json:"ttl,omitempty"`
+	Lease     string         `json:"lease,omitempty"` // that backs the record of an Answered or Seen
+	Result    string         `json:"result,omitempty"`
+	Within    time.Duration  `json:"within,omitempty"`
+	Count     int            `json:"count,omitempty"`
+	Ends      map[string]int `json:"ends,omitempty"` // how many terms have ended, by reason
+	Value     string         `json:"value,omitempty"`
+	Text      string         `json:"text,omitempty"`
+	Group     Group          `json:"group,omitzero"`
 
 	Trace json.RawMessage `json:"trace,omitempty"`
 }

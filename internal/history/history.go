@@ -36,6 +36,8 @@ type About struct {
 	// Drift is how far the rate of a candidate's clock may be from true, as a
 	// fraction: a deadline by a slow clock comes that much later.
 	Drift float64 `json:"drift,omitempty"`
+	// Scrape is the pause between two scrapes of a candidate.
+	Scrape time.Duration `json:"scrape,omitempty"`
 	// Requests is how many one candidate may send within a TTL.
 	Requests int `json:"requests,omitempty"`
 }
@@ -74,4 +76,11 @@ func (h History) Names() []string {
 	}
 	slices.Sort(names)
 	return names
+}
+
+// unasked returns the history without what others asked of the candidates over HTTP: that goes on
+// before, after and whatever they do.
+func (h History) unasked() History {
+	h.Events = slices.DeleteFunc(slices.Clone(h.Events), func(e Event) bool { return e.Kind == Said || e.Kind == Scraped })
+	return h
 }

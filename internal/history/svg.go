@@ -14,7 +14,7 @@ import (
 // nothing from elsewhere, and is light or dark as its reader's system is. The
 // same history makes the same picture. h is sorted.
 func SVG(w io.Writer, h History, title string) error {
-	p := newPicture(h)
+	p := newPicture(h.unasked())
 	p.faults()
 	p.candidates()
 	p.leaders()

@@ -22,6 +22,7 @@ const (
 // is asked to give way. Who is next is a shade of grey. What went wrong
 // with the network or the store is marked by letters, which are explained below.
 func Timeline(h History, width int) string {
+	h = h.unasked()
 	if len(h.Events) == 0 {
 		return "nothing happened\n"
 	}
@@ -36,12 +37,7 @@ func Timeline(h History, width int) string {
 	}
 	d.line("leader", d.leaders())
 	d.faults(h)
-	ruler, numbers := d.axis()
-	d.line("", ruler)
-	d.line("", numbers)
-	for _, note := range d.notes {
-		fmt.Fprintf(&d.out, "%-*s  %s\n", label, "", note)
-	}
+	d.foot()
 	return d.out.String()
 }
 
@@ -154,6 +150,16 @@ func (d *drawing) faults(h History) {
 	}
 	if len(d.notes) > 0 {
 		d.line("fault", row)
+	}
+}
+
+// foot draws the axis, and explains the letters.
+func (d *drawing) foot() {
+	ruler, numbers := d.axis()
+	d.line("", ruler)
+	d.line("", numbers)
+	for _, note := range d.notes {
+		fmt.Fprintf(&d.out, "%-*s  %s\n", d.label, "", note)
 	}
 }
 
