@@ -26,8 +26,10 @@ import (
 // third of the TTL if the store answers. If a request is on its way when ctx ends,
 // Campaign waits for it, for a sixth of the TTL at most, to know what it did.
 func (c *Candidate) Campaign(ctx context.Context) (*Term, error) {
-	term, err := c.elect(ctx, context.WithoutCancel(ctx), entry{})
+	c.enlist(ctx)
+	term, err := c.elect(ctx, context.WithoutCancel(ctx), entry{enlisted: true})
 	if err != nil {
+		c.delist(context.WithoutCancel(ctx))
 		c.part()
 	}
 	return term, err
@@ -50,6 +52,8 @@ type entry struct {
 	rest  time.Duration // leave a vacancy to the others for so long
 	once  bool          // one attempt, and no more
 	drain bool          // the lease is kept after the term's end, until released
+
+	enlisted bool // the candidate is in the roster for this term until it is resigned
 }
 
 // A campaign carries out what package machine decides: one attempt of a candidate to be
@@ -106,6 +110,9 @@ func (c *campaign) enter() (then func()) {
 	stack.Grow()
 	s := c.entry
 	cfg, memory := c.config(s), c.recall()
+	if c.opts.Roster {
+		cfg.Nonce = fmt.Sprintf("%s-%d", c.enrolled.tag, c.number)
+	}
 	c.log.DebugContext(c.base, "campaigning", "event", "campaign_started")
 	return func() {
 		if c.left { // it was withdrawn meanwhile

@@ -131,6 +131,16 @@ type Options struct {
 	// leader one more watch. It is always on where a Succession is given.
 	Requests bool
 
+	// Roster lists the candidate for others ([Members], elect status) from the beginning of Run
+	// or Campaign to the end: it keeps a record of its own beside the election, called
+	// NAME:roster:KEY. Where the candidate leads, or another candidate of the process does, the
+	// record is refreshed in the same requests; a candidate that only waits sends about two per
+	// TTL, for all elections of the process together. Nothing in the election waits for the
+	// roster, or fails with it. The last thing that Run, and Resign, does is to remove the
+	// record, for up to a sixth of the TTL. TryCampaign and TryRun keep none. The store has to
+	// keep rosters (kv.Roster); New says so if it does not. Default: off.
+	Roster bool
+
 	// Hooks are told what the candidate does, to count and to measure it. Default: none.
 	Hooks *Hooks
 
@@ -172,6 +182,8 @@ type Candidate struct {
 	contact *atomic.Int64 // when the store last answered, in Unix milliseconds
 	roles   *roles
 	memory  *memory
+
+	enrolled *enrolled
 }
 
 // New returns a candidate in the election called name. All candidates that use the
@@ -180,8 +192,8 @@ type Candidate struct {
 //
 // The error says which argument is wrong, and what would be right: an empty or
 // overlong name, a TTL that the store cannot honour, a margin that does not fit
-// the TTL, a succession that makes no sense, a store whose wrapper hides that candidates
-// wait in line (kv.Queue).
+// the TTL, a succession that makes no sense, a roster in a store that keeps none, a store whose
+// wrapper hides that candidates wait in line (kv.Queue).
 func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if store == nil {
 		return nil, errors.New("election: store is nil")
@@ -213,6 +225,11 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 	if err := checkHold(store, o.Hold, p); err != nil {
 		return nil, err
 	}
+	if o.Roster {
+		if err := checkRoster(store); err != nil {
+			return nil, err
+		}
+	}
 	logs := &outbox{}
 	c := &Candidate{
 		store: store,
@@ -228,6 +245,8 @@ func New(store kv.Store, name string, opts *Options) (*Candidate, error) {
 		contact: &atomic.Int64{},
 		roles:   &roles{tell: o.OnRole, last: RoleIdle},
 		memory:  &memory{},
+
+		enrolled: &enrolled{tag: nonce()},
 	}
 	c.owner = c
 	return c, nil

@@ -272,3 +272,41 @@ func ExampleRequestTransfer() {
 	// web-1 leads
 	// web-2 leads
 }
+
+// Members lists the candidates that keep a record in the roster.
+func ExampleMembers() {
+	store := memkv.New()
+	ctx, stop := context.WithCancel(context.Background())
+	stand := func(id string) error {
+		candidate, err := election.New(store, "billing", &election.Options{ID: id, Roster: true})
+		if err != nil {
+			return err
+		}
+		return candidate.Run(ctx, func(ctx context.Context, _ *election.Term) error {
+			<-ctx.Done()
+			return nil
+		})
+	}
+
+	ended := make(chan error, 2)
+	go func() { ended <- stand("web-1") }()
+	for members, err := range election.WatchMembers(ctx, store, "billing") {
+		if err != nil {
+			break
+		}
+		if len(members) == 1 && members[0].Role == election.RoleLeader {
+			fmt.Println(members[0].ID, members[0].Role)
+			go func() { ended <- stand("web-2") }()
+		}
+		if len(members) == 2 && members[1].Role == election.RoleHeir {
+			fmt.Println(members[1].ID, members[1].Role)
+			break
+		}
+	}
+	stop()
+	<-ended
+	<-ended
+	// Output:
+	// web-1 leader
+	// web-2 heir
+}

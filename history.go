@@ -46,34 +46,8 @@ func History(ctx context.Context, store kv.Store, name string) ([]PastTerm, erro
 	for _, t := range machine.PastOf(n.Past) {
 		terms = append(terms, PastTerm{
 			ID: t.ID, Token: t.Token, Began: time.UnixMilli(t.Began), Ended: time.UnixMilli(t.Ended),
-			Reason: reasonBy(t.Why), HandedOver: t.HandedOver,
+			Reason: Reason(machine.ReasonOf(t.Why)), HandedOver: t.HandedOver,
 		})
 	}
 	return append(terms, PastTerm{ID: machine.IDOf(rec.Signature), Token: rec.Token, Began: sinceOf(n)}), nil
-}
-
-// letters are the reasons as they are written down.
-const letters = "etusfawr"
-
-// reasons are in the order of their letters.
-var reasons = [...]Reason{ //nolint:gochecknoglobals // constant
-	ReasonExpired, ReasonTaken, ReasonUnhealthy, ReasonStopped, ReasonFinished, ReasonAsked, ReasonGaveWay, ReasonResigned,
-}
-
-func letterOf(reason Reason) byte {
-	for i, r := range reasons {
-		if r == reason {
-			return letters[i]
-		}
-	}
-	return machine.Gone
-}
-
-func reasonBy(letter byte) Reason {
-	for i := range reasons {
-		if letters[i] == letter {
-			return reasons[i]
-		}
-	}
-	return ReasonGone
 }

@@ -133,7 +133,7 @@ type ReleaseDoneInfo struct {
 type StoreDoneInfo struct {
 	HookInfo
 	Op      Op
-	Safe    string        // "leader", "heir", "request" or "hold": what the request was about
+	Safe    string        // "leader", "heir", "request", "hold" or "roster": what the request was about
 	Took    time.Duration // zero for a watch
 	Outcome Outcome
 	Err     error

@@ -72,12 +72,12 @@ func (m *memory) ended(token uint64, reason Reason) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.led.Token == token {
-		m.led.Ended, m.led.Why = time.Now().UnixMilli(), letterOf(reason)
+		m.led.Ended, m.led.Why = time.Now().UnixMilli(), machine.LetterOf(string(reason))
 		m.past, m.led = m.past.Merge(machine.Past{m.led}), machine.PastTerm{}
 	}
 	for i := range m.past {
 		if m.past[i].Token == token { // a watch may have shown it before
-			m.past[i].Why = letterOf(reason)
+			m.past[i].Why = machine.LetterOf(string(reason))
 		}
 	}
 	m.text = m.past.Text()

@@ -17,7 +17,7 @@ func led(id string, token uint64, past string) kv.Record {
 // words returns a memory's history, a word for each term.
 func (m *memory) words() (all []string) {
 	for _, t := range machine.PastOf(m.history()) {
-		all = append(all, t.ID+":"+string(reasonBy(t.Why)))
+		all = append(all, t.ID+":"+machine.ReasonOf(t.Why))
 	}
 	return all
 }
@@ -39,4 +39,13 @@ func TestALeaderKnowsWhyItsTermEndedThoughAWatchWasSooner(t *testing.T) {
 	m.saw(kv.Record{})
 	m.ended(1, ReasonTaken)
 	require.Equal(t, []string{"a:taken"}, m.words())
+}
+
+func TestTheHistoryHasALetterForEachReason(t *testing.T) {
+	for _, r := range []Reason{
+		ReasonExpired, ReasonTaken, ReasonUnhealthy, ReasonStopped, ReasonFinished, ReasonAsked, ReasonGaveWay, ReasonResigned, ReasonGone,
+	} {
+		require.Equal(t, string(r), machine.ReasonOf(machine.LetterOf(string(r))))
+	}
+	require.Equal(t, string(ReasonGone), machine.ReasonOf('z'))
 }

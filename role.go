@@ -11,6 +11,7 @@ const (
 	RoleCandidate Role = "candidate" // it campaigns
 	RoleHeir      Role = "heir"      // it campaigns, and is next
 	RoleLeader    Role = "leader"    // it leads
+	RoleObserver  Role = "observer"  // it does not compete, and is in the roster (Attend); of a Member only
 )
 
 // roles keeps a candidate's present role, and reports changes to the hooks.

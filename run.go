@@ -28,6 +28,8 @@ func (c *Candidate) Run(ctx context.Context, lead func(ctx context.Context, term
 		return errors.New("election: lead is nil: give Run the work to do")
 	}
 	defer c.part()
+	c.enlist(ctx)
+	defer c.delist(context.WithoutCancel(ctx))
 	r := &run{Candidate: c, lead: lead, entry: entry{drain: true}}
 	for {
 		term, err := c.elect(ctx, ctx, r.entry)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/electkv/election/internal/machine"
+	"github.com/electkv/election/kv"
 )
 
 // The safes beside a leader's.
@@ -13,6 +14,9 @@ const (
 	requestSuffix = ":request" // a request to the leader
 	holdSuffix    = ":hold"    // the hold that keeps the election closed beyond a term
 )
+
+// rosterMark is in the names of the safes of a roster; see kv.MemberName.
+var rosterMark = kv.MemberName("", "") //nolint:gochecknoglobals // as a constant
 
 func heirSafe(name string) string { return name + heirSuffix }
 
@@ -35,6 +39,9 @@ func checkReserved(name string) error {
 			return fmt.Errorf("election: name %q ends with %q, which is kept for what stands beside an election: use another", name, suffix)
 		}
 	}
+	if strings.Contains(name+":", rosterMark) { // of "a:roster", the heir would be where a member of "a" is
+		return fmt.Errorf("election: name %q contains %q, or ends as that begins, which is kept for the rosters of elections: use another", name, rosterMark)
+	}
 	return nil
 }
 
@@ -44,6 +51,9 @@ func safeOf(name string) string {
 		if strings.HasSuffix(name, suffix) {
 			return suffix[1:]
 		}
+	}
+	if _, _, ok := kv.MemberOf(name); ok {
+		return rosterName
 	}
 	return machine.Lead.String()
 }

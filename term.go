@@ -37,6 +37,7 @@ type Term struct {
 	stopped bool          // the work has stopped
 
 	announced sync.Once // that it has ended, to the hooks and the log
+	delisted  sync.Once // the roster does not list the candidate for it any more
 
 	helpers   sync.WaitGroup     // of the goroutines that help the leader beside the campaign
 	helping   context.Context    // ends when the safe is to be freed; nil if nothing helped yet
@@ -232,6 +233,9 @@ func (t *Term) resign(ctx context.Context, cause error, called bool) error {
 	}
 	defer t.c.part()
 	missing, err := t.release(ctx, t.c.fading())
+	if t.c.entry.enlisted {
+		t.delisted.Do(func() { t.c.delist(ctx) })
+	}
 	if missing && held {
 		err = errors.Join(fmt.Errorf("election: resign: %w", errTaken), err)
 	}

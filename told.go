@@ -134,7 +134,9 @@ func (c *campaign) hearOfRefresh(k machine.Key, v machine.Verdict, err error) {
 		c.logOf(k).Info("refreshes succeed again", "event", "refreshes_again", "token", token)
 	case v == machine.Unclear && !*failed:
 		c.told.trouble = err
-		c.logOf(k).Warn("cannot refresh", "event", "refresh_failed", "token", token, "error", err)
+		if c.state.Stage < machine.Quitting { // else it may be called off, and nobody needs it any more
+			c.logOf(k).Warn("cannot refresh", "event", "refresh_failed", "token", token, "error", err)
+		}
 	}
 	*failed = v == machine.Unclear
 }

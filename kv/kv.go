@@ -20,7 +20,7 @@
 // # Wrappers
 //
 // What a store can do beyond a Store is told by its type: it may be a [Queue], a [HandOver], a
-// [Vacate], a [Batch], a [Board]. A struct that embeds a Store hides all of that. To keep it,
+// [Vacate], a [Batch], a [Board], a [Roster]. A struct that embeds a Store hides all of that. To keep it,
 // embed the type of the store that is wrapped:
 //
 //	type counting struct {
@@ -33,6 +33,7 @@
 // may have to change the others.
 //
 // To hide a HandOver, a Vacate, a Batch or a Board costs speed, and nothing else. To hide a
+// Roster turns off what needs one (Options.Roster of package election). To hide a
 // Queue would put candidates beside the line, where they are not elected while others wait.
 // Package election refuses such a wrapper, by [Lifetime].Queue.
 package kv

@@ -61,6 +61,34 @@ type renewing struct {
 //
 // Held.Share changes nothing: a record keeps the session that it was created with.
 func (s *Store) RefreshAll(ctx context.Context, records []kv.Held, tell func(i int, rec kv.Record, err error)) {
+	var own, members []int
+	for i, held := range records {
+		if s.of(held.Name) == s {
+			own = append(own, i)
+		} else {
+			members = append(members, i)
+		}
+	}
+	if len(members) == 0 {
+		s.refreshAll(ctx, records, tell)
+		return
+	}
+	some := func(of *Store, which []int) {
+		held := make([]kv.Held, len(which))
+		for j, i := range which {
+			held[j] = records[i]
+		}
+		of.refreshAll(ctx, held, func(j int, rec kv.Record, err error) { tell(which[j], rec, err) })
+	}
+	var both sync.WaitGroup
+	both.Go(func() { some(s.members, members) })
+	if len(own) > 0 {
+		some(s, own)
+	}
+	both.Wait()
+}
+
+func (s *Store) refreshAll(ctx context.Context, records []kv.Held, tell func(i int, rec kv.Record, err error)) {
 	b := &batch{
 		Store: s, records: records, tell: tell, renewed: make(map[string]*renewing),
 		txns: gate.Yielding(txnsAtOnce, long), renewals: gate.Yielding(renewalsAtOnce, long),

@@ -158,8 +158,7 @@ func (c *connections) pollAfter(ctx context.Context, wait func(now time.Time) ti
 }
 
 // cutOff reports whether a request that nobody ended has lost its connection to the end
-// of another: net/http may pass on the connection of a blocking query that has just been
-// answered, and close it all the same if that query's context ends in this moment.
+// of another, as answers says, but over a transport that does not tell of answers.
 func cutOff(ctx context.Context, err error) bool {
 	return errors.Is(err, errNeeded) && ctx.Err() == nil
 }
@@ -210,50 +209,6 @@ func (c *connections) pause() time.Duration {
 	return every*3/4 + rand.N(every/2)
 }
 
-// A longPoll is the room that a blocking query takes.
-type longPoll struct {
-	conns  *connections
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	trial  bool // it may turn out that there is no room for it
-}
-
-// errNeeded is why a blocking query ends whose connection a request may need.
-var errNeeded = errors.New("a request needs the connection")
-
-// hold returns the room for a blocking query, whose context ends when a request
-// needs the connection; nil if there is none.
-func (c *connections) hold(ctx context.Context) *longPoll {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	room := int(time.Since(c.refused) / regain)
-	if len(c.long) >= min(longPolls, room) {
-		return nil
-	}
-	p := &longPoll{conns: c, trial: room < longPolls}
-	p.ctx, p.cancel = context.WithCancelCause(ctx)
-	c.long[p] = struct{}{}
-	return p
-}
-
-// wait returns how long the query is to wait, which is to be no longer than most.
-func (p *longPoll) wait(most time.Duration) time.Duration {
-	if p.trial {
-		return min(most, trial)
-	}
-	return most
-}
-
-// needed reports whether the query has ended for the sake of a request.
-func (p *longPoll) needed() bool { return errors.Is(context.Cause(p.ctx), errNeeded) }
-
-func (p *longPoll) release() {
-	p.conns.mu.Lock()
-	defer p.conns.mu.Unlock()
-	delete(p.conns.long, p)
-	p.cancel(nil)
-}
-
 // heed takes in how a request has ended, and returns its error.
 func (c *connections) heed(ctx context.Context, err error) error {
 	err = plainly(err)
@@ -273,7 +228,7 @@ func (c *connections) retreat(ends func(*longPoll) bool) {
 	defer c.mu.Unlock()
 	c.refused = time.Now()
 	for p := range c.long {
-		if ends(p) {
+		if !p.answered && ends(p) {
 			p.cancel(errNeeded)
 		}
 	}

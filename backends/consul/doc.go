@@ -179,6 +179,10 @@
 // Any other text there is another program's, locked or not, and is not touched. The safe
 // is reported as foreign until that text is gone, which a watch sees when it next looks.
 //
+// The record of a member of a roster ([kv.Roster]) is at the key with the prefix, the name,
+// ":roster:" and the member's own key. Its value is never plain. A member that leaves deletes its
+// key. That of one that died stays, vacant, until another member enters ([Store.Members]).
+//
 // # Requirements
 //
 // Consul 1.14, which is tested, or later. Namespaces and partitions of Consul
@@ -188,7 +192,8 @@
 // are plain, and, unless observers judge, session:write for the agent's node. It needs
 // key:read and key:write for more keys where there is a succession or requests are obeyed
 // (those with ":heir" and ":request" at the end), and with a hold, Options.Hold
-// (":hold"). A hand-over writes the heir's own keys too.
+// (":hold"), and with a roster (":roster:" and more), where key:read for the name and ":roster:" as
+// a prefix is needed to list it: Consul leaves out what a token may not read. A hand-over writes the heir's own keys too.
 //
 // TLS and authentication are those of the api.Client. Its http.Client must have
 // no Timeout below 75 s, or watches end with it.
@@ -205,6 +210,10 @@
 //     was handed over, follows another term of the process, or is an heir's.
 //   - Publish: a read and a transaction. Delete: the same and, beside it, a session for
 //     the next Create.
+//   - Members: one read of all keys of the roster. AwaitMembers: a blocking query. A Create of a
+//     member reads about a thirty-second part of the roster as well, and may delete keys that
+//     dead members have left, by a transaction for 64. With plain values, members share a session
+//     of their own.
 //   - Hand-over: two reads, a renewal, a transaction; in one step ([Store.HandOver]) a
 //     read and a transaction.
 //   - A session whose record is gone, or that no Create has used, is left to expire: idle

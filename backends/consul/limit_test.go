@@ -102,10 +102,10 @@ func (c *crowd) keptTheirTerms(t *testing.T) {
 
 func TestAHundredElectionsOfAProcessKeepTheirTermsAtAnAgentsDefaultLimit(t *testing.T) {
 	t.Parallel()
-	const ttl = 8 * time.Second
+	const ttl = 12 * time.Second // much longer than a busy machine stands still
 	server := startLimited(t, defaultLimit)
 	c := gather(t, dialFrom(t, nextHost(), server.Addr(), nil), 100, ttl)
-	time.Sleep(3 * ttl)
+	time.Sleep(2 * ttl)
 	c.keptTheirTerms(t)
 }
 
@@ -209,13 +209,13 @@ func probe(t testing.TB, client *api.Client) (slowest func() time.Duration) {
 // The bound is that of the program's own transport, which nobody tells this package of.
 func TestTermsSurviveAClientThatOpensFewConnections(t *testing.T) {
 	t.Parallel()
-	const ttl = 6 * time.Second
+	const ttl = 12 * time.Second // much longer than a busy machine stands still
 	for _, bound := range []int{1, 4} {
 		t.Run(fmt.Sprint(bound), func(t *testing.T) {
 			t.Parallel()
 			client := dialFrom(t, nextHost(), testenv.Consul(t), func(tr *http.Transport) { tr.MaxConnsPerHost = bound })
 			c := gather(t, client, 10, ttl)
-			time.Sleep(3 * ttl)
+			time.Sleep(2 * ttl)
 			c.keptTheirTerms(t)
 		})
 	}

@@ -24,7 +24,7 @@ import (
 // stand makes a candidate campaign, and sends its term.
 func stand(t *testing.T, s kv.Store, name, value string) <-chan *election.Term {
 	t.Helper()
-	c, err := election.New(s, name, &election.Options{TTL: ttl, Value: value})
+	c, err := election.New(s, name, &election.Options{TTL: 15 * ttl, Value: value}) // nobody waits for its end
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	terms, done := make(chan *election.Term, 1), make(chan struct{})

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/hashicorp/consul/api"
+
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
@@ -56,6 +58,9 @@ func (s *Store) delete(ctx context.Context, key string, rec kv.Record) error {
 	if err := checkOwn(rec); err != nil {
 		return err
 	}
+	if isMember(key) { // the key is not used again
+		return s.withdraw(ctx, key, rec)
+	}
 	return s.spares.Provide(ctx, use{key, rec.TTL},
 		func(ctx context.Context) (spare.Lease, error) { return s.grant(ctx, key, rec.TTL) },
 		func() error { return s.withdraw(ctx, key, rec) })
@@ -67,7 +72,11 @@ func (s *Store) withdraw(ctx context.Context, key string, rec kv.Record) error {
 		if err != nil {
 			return err
 		}
-		_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, now.session, now.rest())))
+		if isMember(key) {
+			_, err = s.transact(ctx, append(s.unchanged(key, now), remove(key)), &api.QueryOptions{})
+		} else {
+			_, err = s.apply(ctx, key, slices.Concat(s.unchanged(key, now), s.unlock(key, now.session, now.rest())))
+		}
 		if _, refused := errors.AsType[*refusal](err); !refused || now.version == tried {
 			return err
 		}

@@ -109,23 +109,24 @@ func TestAnEndedSessionIsStale(t *testing.T) {
 
 // The one that is made beside a delete is that of the next record.
 func TestRecordsThatComeAndGoLeaveSessionsThatExpire(t *testing.T) {
+	const ttl, cycles = 5 * time.Second, 20 // longer than a busy machine stands still
 	s, client, _ := open(t)
 	name := newName()
 	seen := make(map[string]bool)
-	for range 20 {
-		rec := create(t, s, name, signed("v", time.Second))
+	for range cycles {
+		rec := create(t, s, name, signed("v", ttl))
 		require.False(t, seen[rec.Lease], "each has a session of its own")
 		seen[rec.Lease] = true
 		for range 3 {
-			_, err := s.Create(t.Context(), name, signed("late", time.Second))
+			_, err := s.Create(t.Context(), name, signed("late", ttl))
 			require.ErrorIs(t, err, kv.ErrHeld)
 		}
-		require.LessOrEqual(t, sessions(t, client, name), len(seen))
 		require.NoError(t, s.Delete(t.Context(), name, rec))
-		require.LessOrEqual(t, sessions(t, client, name), len(seen)+1)
 	}
+	// One for each record, and one that was ready too late for its own: then that had another made.
+	require.Less(t, sessions(t, client, name), 2*cycles)
 	require.Equal(t, uint64(api.LockFlagValue), pair(t, client, name).Flags, "the key stays, and stays a lock")
-	require.Eventually(t, func() bool { return sessions(t, client, name) == 0 }, 30*time.Second, 100*time.Millisecond)
+	require.Eventually(t, func() bool { return sessions(t, client, name) == 0 }, time.Minute, 100*time.Millisecond)
 }
 
 // Whoever finds the session that was ready gone has another one made.

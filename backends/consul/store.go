@@ -63,11 +63,13 @@ type Store struct {
 	spares   spare.Leases[use]
 	sharing  sharing
 	seen     indexes
+	members  *Store // keeps the safes of members, if values are plain; else nil
 }
 
 var (
 	_ kv.HandOver = (*Store)(nil)
 	_ kv.Batch    = (*Store)(nil)
+	_ kv.Roster   = (*Store)(nil)
 )
 
 // New returns a store that uses the client and never closes it. The client's
@@ -84,6 +86,11 @@ func New(client *api.Client, opts *Options) *Store {
 	if s.opts.Backstop <= 0 {
 		s.opts.Backstop = time.Minute
 	}
+	if s.opts.Plain {
+		apart := s.opts
+		apart.Plain = false
+		s.members = New(client, &apart)
+	}
 	return s
 }
 
@@ -99,9 +106,13 @@ func New(client *api.Client, opts *Options) *Store {
 // passes by itself. A lost reply leaves a session behind that nobody renews, with the
 // record or without it; it is gone after the record's lifetime.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s = s.of(name)
 	key, err := s.open(ctx, name)
 	if err == nil {
 		rec, err = s.create(ctx, key, rec)
+	}
+	if err == nil && isMember(name) {
+		s.clear(ctx, key)
 	}
 	return outcome(ctx, "create", name, rec, err)
 }
@@ -117,6 +128,7 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 // nothing in this safe: next.Lease must be another, or the error is
 // [kv.ErrInvalid].
 func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	s = s.of(name)
 	key, err := s.open(ctx, name)
 	if err == nil {
 		next, err = s.swap(ctx, key, old, next)
@@ -129,6 +141,7 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 // alone proves nothing: a session outlives its keys. If the record shares a session, a
 // read now and then looks for keys that were left behind under it.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s = s.of(name)
 	rec, err := s.refreshOne(ctx, name, rec)
 	if err == nil && s.sharing.shared(rec.Lease) {
 		s.tend(ctx, aside/3)
@@ -142,6 +155,7 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 // record; one that expires while it holds no key starts no lock-delay. Beside the two,
 // Delete makes a session for the next Create, if none is ready.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
+	s = s.of(name)
 	key, err := s.open(ctx, name)
 	if err == nil {
 		err = s.delete(ctx, key, rec)
@@ -155,6 +169,7 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 
 // Get implements [kv.Store]: one consistent read.
 func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
+	s = s.of(name)
 	key, err := s.open(ctx, name)
 	if err != nil {
 		return outcome(ctx, "get", name, kv.Record{}, err)
@@ -170,6 +185,7 @@ func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
 // the other.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 	return func(yield func(kv.Record, error) bool) {
+		s := s.of(name)
 		key, err := s.open(ctx, name)
 		if err == nil {
 			err = s.watch(ctx, key, yield)

@@ -174,7 +174,7 @@ func TestAWatchAsksAgainAtItsBackstop(t *testing.T) {
 	for range s.Watch(within(t, 3*time.Second), newName()) {
 	}
 	require.GreaterOrEqual(t, requests.count.Load(), int64(4))
-	require.LessOrEqual(t, requests.count.Load(), int64(8))
+	require.LessOrEqual(t, requests.count.Load(), int64(16), "the key is absent, so what fades of other tests may wake the watch, too")
 }
 
 func TestAWatchOfASilentServerEndsByItself(t *testing.T) {

@@ -173,9 +173,11 @@ func (b *batch) unproved(ctx context.Context, c claim, err error) {
 func (b *batch) held(ctx context.Context, claims []claim) ([]bool, error) {
 	leave, _ := b.txns.Enter(ctx)
 	defer leave()
-	conditions := make([]clientv3.Cmp, 0, txnOps)
-	for _, c := range claims {
-		conditions = append(conditions, c.holds(c.Record)...)
+	conditions, of := make([]clientv3.Cmp, 0, txnOps), make([]int, 0, txnOps)
+	for i, c := range claims {
+		for _, one := range c.holds(c.Record) {
+			conditions, of = append(conditions, one), append(of, i)
+		}
 	}
 	look := lookAt(conditions[0])
 	moves, err := movesOf(claims)
@@ -207,11 +209,10 @@ func (b *batch) held(ctx context.Context, claims []claim) ([]bool, error) {
 	if resp, err = b.client.Txn(ctx).Then(looks...).Commit(); err != nil {
 		return nil, err
 	}
-	each := len(looks) / len(claims)
 	for i, look := range resp.Responses {
 		at := look.GetResponseRange().Kvs
-		if len(at) != 1 || uint64(at[0].ModRevision) != claims[i/each].Revision {
-			held[i/each] = false
+		if len(at) != 1 || uint64(at[0].ModRevision) != claims[of[i]].Revision {
+			held[of[i]] = false
 		}
 	}
 	for i := range claims {

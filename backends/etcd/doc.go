@@ -175,6 +175,10 @@
 // left there with its lease. If only a companion is changed, watches do not hear of it;
 // the owner learns of the loss at its next refresh or write.
 //
+// The record of a member of a roster ([kv.Roster]) is at one key in every layout, and has its text
+// there: prefix, name, ":roster:", the member's own key, suffix. Its token is a revision, as for any
+// record at one key, so tokens grow across all members.
+//
 // # Requirements
 //
 // etcd 3.6.5 or later, or 3.5.23, or 3.4.38; tested with 3.6.5. Servers before those may
@@ -185,7 +189,7 @@
 //
 // The user needs the permission readwrite on the prefix. (An election that has a
 // succession or obeys requests also has names with ":heir" and ":request" at the end, and
-// one with a hold has ":hold".) If users log in with a password, the client logs in anew
+// one with a hold has ":hold". With a roster, names have ":roster:" and more behind them.) If users log in with a password, the client logs in anew
 // for each keep-alive and each stream of watches (RefreshAll once for 127 records). The
 // server makes that costly on purpose: prefer client certificates.
 //
@@ -228,6 +232,8 @@
 //	Delete, shared   1: Txn (w)
 //	Get              1: read; with Plain another, of the companion
 //	Watch            2 to begin with; with Plain 3
+//	Members          1 for 500 records: read
+//	AwaitMembers     1: watch
 //
 // A Create of a record that may share a lease takes 3 for the first of 500 records. It
 // keeps the lease alive if nobody has done so for 900 ms or an eighth of the TTL; after a

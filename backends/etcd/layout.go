@@ -72,6 +72,10 @@ func (s *Store) safe(name string) (safe, error) {
 		return safe{}, fmt.Errorf("key %.80q: keys that end in %q are for the records of plain values: want another name: %w",
 			base, companionSuffix, kv.ErrInvalid)
 	}
+	if _, _, member := kv.MemberOf(name); member { // nobody else has locks there
+		sf.plain = false
+		return sf, nil
+	}
 	if s.opts.Layout == OneKey && !s.lines {
 		return sf, nil
 	}

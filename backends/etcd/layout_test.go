@@ -81,7 +81,7 @@ func openWith(t testing.TB, sent *count, options layout, addrs ...string) anySto
 func places(t testing.TB, client *clientv3.Client, options layout, name string) []string {
 	t.Helper()
 	key, opts := prefix+name, []clientv3.OpOption(nil)
-	if options.lined() {
+	if _, _, member := kv.MemberOf(name); options.lined() && !member {
 		key += "/"
 		opts = append(opts, clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
 	}
@@ -98,7 +98,7 @@ func places(t testing.TB, client *clientv3.Client, options layout, name string) 
 func putOver(t testing.TB, client *clientv3.Client, options layout, name, value string) {
 	t.Helper()
 	key := name
-	if options.lined() {
+	if _, _, member := kv.MemberOf(name); options.lined() && !member {
 		key += "/somebody"
 		if held := places(t, client, options, name); len(held) > 0 {
 			key = held[0]

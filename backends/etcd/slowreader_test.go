@@ -22,7 +22,7 @@ func heap() int64 {
 // The reader is busy while large values are published. What the process keeps of
 // them is not to grow with their number.
 func TestAWatchKeepsTheNewestStateAloneForASlowReader(t *testing.T) {
-	const changes, size = 64, 512 << 10
+	const changes, size = 24, 256 << 10
 	each(t, everyLayout(), func(t *testing.T, options layout) {
 		store, client := openWith(t, nil, options, testenv.Etcd(t)), dial(t, nil, testenv.Etcd(t))
 		name, rec := held(t, store)

@@ -64,6 +64,7 @@ var (
 	_ kv.Batch    = (*Store)(nil)
 	_ kv.Board    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
+	_ kv.Roster   = (*Store)(nil)
 	_ kv.Vacate   = (*Store)(nil)
 )
 

@@ -17,7 +17,8 @@
 //
 // # Records
 //
-// Each name has one map entry; names and values are any strings. Tokens and
+// Each name has one map entry; names and values are any strings. Rosters ([kv.Roster]) have an
+// entry for each member. Tokens and
 // revisions are drawn from one counter of the store. Expiry is measured with the
 // monotonic clock, so it works in a testing/synctest bubble.
 //

@@ -15,6 +15,7 @@ import (
 type safe struct {
 	line   []place
 	topics []*board.Topic // of those who follow it
+	roster *stir          // of which it is a member's; nil if it is none
 }
 
 // A place is a record in line.
@@ -84,6 +85,7 @@ func (sf *safe) wake() {
 	for _, t := range sf.topics {
 		t.Hint()
 	}
+	sf.roster.now()
 }
 
 // at returns the safe of a name, with those in line who are alive. The caller
@@ -91,7 +93,7 @@ func (sf *safe) wake() {
 func (s *Store) at(name string) *safe {
 	sf := s.safes[name]
 	if sf == nil {
-		sf = &safe{}
+		sf = &safe{roster: s.rosterOf(name)}
 		s.safes[name] = sf
 	}
 	sf.sweep()

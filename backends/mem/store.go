@@ -19,12 +19,14 @@ type Store struct {
 
 	mu    sync.Mutex
 	safes map[string]*safe
-	count uint64 // the last token or revision given out
+	count uint64           // the last token or revision given out
+	stirs map[string]*stir // by roster
 }
 
 var (
 	_ kv.Board    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
+	_ kv.Roster   = (*Store)(nil)
 	_ kv.Vacate   = (*Store)(nil)
 )
 
@@ -36,7 +38,7 @@ func New() *Store {
 }
 
 func (s *Store) init() {
-	s.safes = make(map[string]*safe)
+	s.safes, s.stirs = make(map[string]*safe), make(map[string]*stir)
 	s.board = board.New(0, s.shown)
 }
 

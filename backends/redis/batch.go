@@ -81,8 +81,8 @@ func (b *batch) parted() (together []expectation, alone []int) {
 // reports false where a text cannot tell, or is not worth sending.
 func (s *Store) expected(held kv.Held) (expectation, bool) {
 	rec := held.Record
-	key, err := s.key(held.Name)
-	if err != nil || s.plain || len(rec.Value)+len(rec.Note) > longestSent || checkNew(held.Name, rec) != nil {
+	at, err := s.of(held.Name).place(held.Name)
+	if err != nil || s.of(held.Name).plain || len(rec.Value)+len(rec.Note) > longestSent || checkNew(held.Name, rec) != nil {
 		return expectation{}, false
 	}
 	ttl, err := granted(rec.TTL)
@@ -90,7 +90,7 @@ func (s *Store) expected(held kv.Held) (expectation, bool) {
 		return expectation{}, false
 	}
 	text := kv.Encode(refreshed(rec, ttl))
-	return expectation{key: key, text: text, ttl: ttl}, len(text) <= longestSent
+	return expectation{key: at.record, text: text, ttl: ttl}, len(text) <= longestSent
 }
 
 // refreshed returns what the key of a record holds after a refresh.
@@ -157,7 +157,8 @@ func (b *batch) lanes(ctx context.Context, some []int) map[string][]int {
 	lanes, err := await(ctx, func() (map[string][]int, error) {
 		lanes := make(map[string][]int)
 		for _, i := range some {
-			node, err := cluster.MasterForKey(ctx, b.store.prefix+b.records[i].Name)
+			at, _ := b.store.place(b.records[i].Name) // none of a name that is refused without a request
+			node, err := cluster.MasterForKey(ctx, at.record)
 			if err != nil {
 				return nil, err
 			}

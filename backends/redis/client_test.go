@@ -54,11 +54,19 @@ type operator struct {
 }
 
 func (o operator) put(t testing.TB, name, value string) {
-	require.NoError(t, o.client.Set(context.Background(), o.prefix+name, value, 0).Err())
+	require.NoError(t, o.client.Set(context.Background(), o.key(name), value, 0).Err())
+}
+
+// key returns where a safe is, the names of which have no hash tags.
+func (o operator) key(name string) string {
+	if roster, key, ok := kv.MemberOf(name); ok {
+		return "{" + o.prefix + roster + "}:election-roster:" + key
+	}
+	return o.prefix + name
 }
 
 func (o operator) remove(t testing.TB, name string) {
-	require.NoError(t, o.client.Del(context.Background(), o.prefix+name).Err())
+	require.NoError(t, o.client.Del(context.Background(), o.key(name)).Err())
 }
 
 func TestAStoreWithoutAClientIsRefusedAtOnce(t *testing.T) {

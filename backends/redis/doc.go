@@ -120,6 +120,18 @@
 // package does not touch a counter that holds no number: creates and swaps fail with an
 // error that names the key.
 //
+// The records of members of a roster ([kv.Roster]) are at keys of their own, with one counter and
+// one sorted set of the members' keys for all, in the slot of the election:
+//
+//	{jobs}:election-roster           the set
+//	{jobs}:election-roster:KEY       a member's record, never with a plain value
+//	{jobs}:election-roster:election-fence
+//
+// A member that died stays in the set until another one that enters finds it: each looks at
+// four that are drawn from the set. Members lists what the set names, so it does not see a key
+// that another program has put where no member was. Names with ":election-roster" in them are
+// refused.
+//
 // Every name under which a record was ever created leaves a counter behind: about 100
 // bytes and the name. If there are many short-lived names, delete the counters of names
 // that were out of use for longer than any TTL: tokens continue from the clock.
@@ -201,6 +213,7 @@
 //     PEXPIRETIME; where there is a succession, or requests are heeded, on the keys
 //     of the names with ":heir" and ":request" at the end too,
 //     and with a hold (Options.Hold) of those with ":hold";
+//   - with a roster on those keys also ZADD, ZREM, ZRANGEBYLEX and ZRANDMEMBER;
 //   - PING, which the client sends on its subscriptions;
 //   - on the channels "election:" + key: PUBLISH, SUBSCRIBE and UNSUBSCRIBE. Without
 //     these permissions all works, but watches learn of a release only at their next

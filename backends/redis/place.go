@@ -23,12 +23,17 @@ type place struct {
 	counter string // the key of the last token or revision given out
 	server  string // the key of the server's identity, if there is a quarantine
 	channel string // where writers tell watches to look
+	set     string // of a member's safe: the key of its roster's set; else empty
+	member  string // its key in the set
 }
 
 // place returns where the safe of a name is kept. Two names never share a key:
 // a record's key has the name verbatim, and the others' an ending that a record's
 // may not have, with either "}" or ":" before it.
 func (s *Store) place(name string) (place, error) {
+	if roster, key, ok := kv.MemberOf(name); ok {
+		return s.memberPlace(roster, key)
+	}
 	key, err := s.key(name)
 	if err != nil {
 		return place{}, err
@@ -54,6 +59,9 @@ func (s *Store) key(name string) (string, error) {
 		if strings.HasSuffix(key, ending) {
 			return "", fmt.Errorf("rediskv: name %q: the ending %q is taken: %w", name, ending, kv.ErrInvalid)
 		}
+	}
+	if strings.Contains(key, rosterEnding) {
+		return "", fmt.Errorf("rediskv: name %q: %q is kept for rosters: %w", name, rosterEnding, kv.ErrInvalid)
 	}
 	if !tagged(key) && strings.Contains(key, "}") {
 		return "", fmt.Errorf("rediskv: name %q: want every } to close a hash tag, as in {a}: %w", name, kv.ErrInvalid)

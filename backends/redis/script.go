@@ -34,6 +34,14 @@ var (
 	lookLua string
 	//go:embed eval.lua
 	evalLua string
+	//go:embed enrol.lua
+	enrolLua string
+	//go:embed strike.lua
+	strikeLua string
+	//go:embed page.lua
+	pageLua string
+	//go:embed members.lua
+	membersLua string
 	//go:embed claim.lua
 	claimLua string
 	//go:embed renew.lua
@@ -65,12 +73,21 @@ var (
 	deleteScript   = newScript(byServer, recordLua, deleteLua)
 	vacateScript   = newScript(byServer, recordLua, vacateLua, deleteLua)
 	lookScript     = newScript(byServer, recordLua, lookLua)
+	enrolScript    = newScript(byServer, recordLua, function("create", createLua), enrolLua)
+	strikeScript   = newScript(byServer, recordLua, function("delete", deleteLua), strikeLua)
+	pageScript     = newScript(pageLua)
+	membersScript  = newScript(membersLua)
 
 	claimScript  = newScript(byObservers, recordLua, observedLua, claimLua)
 	renewScript  = newScript(byObservers, recordLua, observedLua, renewLua)
 	removeScript = newScript(byObservers, recordLua, observedLua, removeLua)
 	viewScript   = newScript(byObservers, recordLua, observedLua, viewLua)
 )
+
+// function makes a function of a script's source.
+func function(name, source string) string {
+	return "local function " + name + "()\n" + source + "end\n"
+}
 
 func newScript(parts ...string) script {
 	source := strings.Join(parts, "")

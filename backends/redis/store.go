@@ -56,13 +56,15 @@ type Store struct {
 	quarantine int64 // in ms
 	hub        *hub
 	board      *board.Board
-	unfit      error // why the store cannot be used at all, or nil
+	unfit      error  // why the store cannot be used at all, or nil
+	members    *Store // the same with values that are not plain, for the safes of members; nil if it has none that are
 }
 
 var (
 	_ kv.Batch    = (*Store)(nil)
 	_ kv.Board    = (*Store)(nil)
 	_ kv.HandOver = (*Store)(nil)
+	_ kv.Roster   = (*Store)(nil)
 	_ kv.Vacate   = (*Store)(nil)
 )
 
@@ -92,12 +94,19 @@ func New(client redis.UniversalClient, opts *Options) *Store {
 	if _, ok := client.(*redis.Ring); ok {
 		s.unfit = fmt.Errorf("rediskv: a redis.Ring moves keys to another server when one does not answer; want a single server, Sentinel or Cluster: %w", kv.ErrInvalid)
 	}
+	if s.plain {
+		apart := *s
+		apart.plain = false
+		apart.board = apart.shown(apart.look)
+		s.members = &apart
+	}
 	return s
 }
 
 // Create implements [kv.Store] with one script: SET NX PXAT, and a number from
 // the counter.
 func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s = s.of(name)
 	at, err := s.place(name)
 	if err != nil {
 		return kv.Record{}, err
@@ -110,8 +119,13 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 		return kv.Record{}, err
 	}
 	text, value := s.form(rec, ttl)
-	reply, err := s.run(ctx, createScript, s.known(at, at.keys(at.counter)),
-		text, value, ttl.Milliseconds(), at.channel, s.quarantine)
+	args := []any{text, value, ttl.Milliseconds(), at.channel, s.quarantine}
+	var reply any
+	if at.set != "" {
+		reply, err = s.enrol(ctx, at, args...)
+	} else {
+		reply, err = s.run(ctx, createScript, s.known(at, at.keys(at.counter)), args...)
+	}
 	if redis.HasErrorPrefix(err, "BADTEXT") {
 		err = fmt.Errorf("%w: another program's key is at %q, where the record belongs that goes with a plain value: remove it, if no program needs it, or use another name", kv.ErrHeld, at.text)
 	}
@@ -121,6 +135,7 @@ func (s *Store) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 // Swap implements [kv.Store] with one script: GET, compare, SET with KEEPTTL
 // or PXAT.
 func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	s = s.of(name)
 	at, err := s.place(name)
 	if err != nil {
 		return kv.Record{}, err
@@ -151,6 +166,7 @@ func (s *Store) Swap(ctx context.Context, name string, old, next kv.Record) (kv.
 
 // Refresh implements [kv.Store] with one script: GET, compare, PEXPIREAT.
 func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
+	s = s.of(name)
 	at, err := s.place(name)
 	if err != nil {
 		return kv.Record{}, err
@@ -168,6 +184,7 @@ func (s *Store) Refresh(ctx context.Context, name string, rec kv.Record) (kv.Rec
 
 // Delete implements [kv.Store] with one script: GET, compare, DEL.
 func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
+	s = s.of(name)
 	at, err := s.place(name)
 	if err != nil {
 		return err
@@ -175,12 +192,17 @@ func (s *Store) Delete(ctx context.Context, name string, rec kv.Record) error {
 	if err := checkOwn(name, rec); err != nil {
 		return err
 	}
-	_, err = s.run(ctx, deleteScript, at.keys(), rec.Signature, rec.Token, at.channel)
+	if at.set != "" {
+		_, err = s.run(ctx, strikeScript, at.keys(at.set), rec.Signature, rec.Token, at.channel, at.member)
+	} else {
+		_, err = s.run(ctx, deleteScript, at.keys(), rec.Signature, rec.Token, at.channel)
+	}
 	return outcome("delete", name, err, kv.ErrStale)
 }
 
 // Get implements [kv.Store] with one script on the primary: GETEX, PTTL.
 func (s *Store) Get(ctx context.Context, name string) (kv.Record, error) {
+	s = s.of(name)
 	at, err := s.place(name)
 	if err != nil {
 		return kv.Record{}, err

@@ -24,12 +24,12 @@ const (
 // watch to look also says what it has written. The watch shows that before the look if it
 // follows what was shown last. All watches of a safe share their looks.
 func (s *Store) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
-	return s.board.Watch(ctx, name)
+	return s.of(name).board.Watch(ctx, name)
 }
 
 // Follow implements [kv.Board], as Watch watches.
 func (s *Store) Follow(name string, tell func(kv.Record, error)) (stop func()) {
-	return s.board.Follow(name, tell)
+	return s.of(name).board.Follow(name, tell)
 }
 
 // A lookout returns what a safe holds and the time that it has left. If it holds
@@ -51,7 +51,7 @@ func (s *Store) shown(look lookout) *board.Board {
 // confirmed has the watches of a safe look no sooner than they have to, when a refresh has
 // just found that it holds the record, and given it a new life.
 func (s *Store) confirmed(name string, rec kv.Record) {
-	s.board.Holds(name, rec, s.pause(rec, rec.TTL))
+	s.of(name).board.Holds(name, rec, s.pause(rec, rec.TTL))
 }
 
 // pause returns how long a watch that has seen rec waits for a hint before it

@@ -103,6 +103,11 @@
 // program's lock, however old it is. So resign before you change from one to the other,
 // or empty the row by hand.
 //
+// A refresh may be committed after the end of the life that it prolongs, since it reads the time
+// before that. A read in between says that the safe is vacant, and the next one shows the record
+// again, so a watch may tell of a gap that there was not. Nobody can claim between the two: a
+// claim waits for the row's lock, and finds the record alive.
+//
 // After any error that is none of kv's, the write may have happened, or may happen yet:
 // a statement that waits in the server for a lock goes on after its caller has gone, and
 // then does what its condition allows. PostgreSQL is told to cancel it. MariaDB gives up

@@ -11,6 +11,9 @@
 //
 // Elections whose refreshes are due at about the same time are also woken together ([Alarm]).
 //
+// A refresh that is in no hurry rides along with a round that was opened for others ([Ride]). It
+// comes behind them, and does not prolong the round.
+//
 // A round lasts no longer than the refreshes that it was opened for: when all of them have
 // been called off, its request is called off too.
 package gather

@@ -64,6 +64,9 @@ func (r *round) call() (parts []*part, deadline time.Time) {
 		delete(open, r.class)
 	}
 	r.called = true
+	if r.live > 0 {
+		r.board(time.Now())
+	}
 	for _, p := range r.parts {
 		if !p.told {
 			parts = append(parts, p)

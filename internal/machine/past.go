@@ -19,7 +19,7 @@ type PastTerm struct {
 	ID           string
 	Token        uint64
 	Began, Ended int64
-	Why          byte // it ended, as the package that runs campaigns has it; a lower-case letter
+	Why          byte // it ended: a lower-case letter, of which ReasonOf makes a word
 	HandedOver   bool // to the next
 }
 
@@ -71,6 +71,42 @@ func (t PastTerm) says() (n int) {
 
 // Gone is why a term ended of which only that is known.
 const Gone = 'g'
+
+// reasons are why a term ended, with the letter that stands for each.
+var reasons = [...]struct { //nolint:gochecknoglobals // constant
+	letter byte
+	word   string
+}{
+	{'e', "expired"},
+	{'t', "taken"},
+	{'u', "unhealthy"},
+	{'s', "stopped"},
+	{'f', "finished"},
+	{'a', "asked"},
+	{'w', "gave_way"},
+	{'r', "resigned"},
+	{Gone, "gone"},
+}
+
+// LetterOf returns the letter of a reason, and Gone for one that has none.
+func LetterOf(reason string) byte {
+	for _, r := range reasons {
+		if r.word == reason {
+			return r.letter
+		}
+	}
+	return Gone
+}
+
+// ReasonOf returns the reason that a letter stands for: "gone" if none is known.
+func ReasonOf(letter byte) string {
+	for _, r := range reasons {
+		if r.letter == letter {
+			return r.word
+		}
+	}
+	return "gone"
+}
 
 // Text returns the newest terms that fit into a note:
 //

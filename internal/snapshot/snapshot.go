@@ -34,6 +34,8 @@ type State struct {
 	Rank  *int     `json:"rank,omitempty"`
 	Heir  *Heir    `json:"heir,omitempty"`
 	Heirs []string `json:"heirs,omitempty"` // whom the leader wants after it, in order
+
+	Members []Member `json:"members,omitempty"` // of its roster, if anybody keeps a record there
 }
 
 // The values of State.State.
@@ -89,6 +91,7 @@ func Read(ctx context.Context, store kv.Store, name string, within time.Duration
 	defer cancel()
 	s.succeed(ctx, store, leader, trouble)
 	s.hold(ctx, store, trouble)
+	s.members(ctx, store, trouble)
 	return s, nil
 }
 

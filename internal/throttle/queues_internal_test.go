@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/mem"
-	"github.com/electkv/election/kv"
 )
 
 func TestAStoreIsForgottenWithItsLastRequest(t *testing.T) {
@@ -17,11 +16,11 @@ func TestAStoreIsForgottenWithItsLastRequest(t *testing.T) {
 		leave, err := Enter(t.Context(), store)
 		require.NoError(t, err)
 		defer func() {
-			require.Contains(t, kept(), kv.Store(store))
+			require.Contains(t, kept(), class{store: store})
 			leave()
 		}()
 	}
-	t.Cleanup(func() { require.NotContains(t, kept(), kv.Store(store)) })
+	t.Cleanup(func() { require.NotContains(t, kept(), class{store: store}) })
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Enter(gone, store)
@@ -29,7 +28,7 @@ func TestAStoreIsForgottenWithItsLastRequest(t *testing.T) {
 }
 
 // kept returns the queues that are not empty. Those of other tests may be among them.
-func kept() map[kv.Store]*queue {
+func kept() map[class]*queue {
 	mu.Lock()
 	defer mu.Unlock()
 	return maps.Clone(queues)

@@ -29,27 +29,46 @@ type queue struct {
 	count int
 }
 
+// behind is how many requests that serve no election may be at one store beside those.
+const behind = 4
+
+// A class is the requests that wait for each other.
+type class struct {
+	store  kv.Store
+	behind bool
+}
+
 // The queues that are not empty.
 var (
-	mu     sync.Mutex                  //nolint:gochecknoglobals // elections that share a store know nothing of each other
-	queues = make(map[kv.Store]*queue) //nolint:gochecknoglobals // see mu
+	mu     sync.Mutex               //nolint:gochecknoglobals // elections that share a store know nothing of each other
+	queues = make(map[class]*queue) //nolint:gochecknoglobals // see mu
 )
 
 // Enter waits until a request may be sent to the store. It returns the cause of ctx's end if
 // that comes first. Call leave when the request has been answered.
 func Enter(ctx context.Context, store kv.Store) (leave func(), err error) {
-	if !reflect.ValueOf(store).Comparable() { // it cannot be told from others
+	return enter(ctx, class{store: store}, width)
+}
+
+// EnterBehind is Enter for what no election needs. It waits behind others of its kind, a few of
+// which may be at one store, and nothing of an election waits behind it.
+func EnterBehind(ctx context.Context, store kv.Store) (leave func(), err error) {
+	return enter(ctx, class{store, true}, behind)
+}
+
+func enter(ctx context.Context, c class, width int) (leave func(), err error) {
+	if !reflect.ValueOf(c.store).Comparable() { // it cannot be told from others
 		return func() {}, nil
 	}
-	q := join(store)
+	q := join(c, width)
 	next, err := q.gate.Enter(ctx)
 	if err != nil {
-		q.part(store)
+		q.part(c)
 		return func() {}, err
 	}
 	return func() {
 		next()
-		q.part(store)
+		q.part(c)
 	}, nil
 }
 
@@ -60,28 +79,28 @@ func Crowded(store kv.Store) bool {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	q := queues[store]
+	q := queues[class{store: store}]
 	return q != nil && q.count >= width
 }
 
-// join counts one more request at a store.
-func join(store kv.Store) *queue {
+// join counts one more request of a class.
+func join(c class, width int) *queue {
 	mu.Lock()
 	defer mu.Unlock()
-	q := queues[store]
+	q := queues[c]
 	if q == nil {
 		q = &queue{gate: gate.Fixed(width)}
-		queues[store] = q
+		queues[c] = q
 	}
 	q.count++
 	return q
 }
 
 // part counts one less, and forgets an empty queue.
-func (q *queue) part(store kv.Store) {
+func (q *queue) part(c class) {
 	mu.Lock()
 	defer mu.Unlock()
 	if q.count--; q.count == 0 {
-		delete(queues, store)
+		delete(queues, c)
 	}
 }

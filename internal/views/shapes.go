@@ -8,7 +8,10 @@ import (
 
 // With returns a store that does what store does, and has the parts.
 func (p Parts) With(store kv.Store) kv.Store {
-	all := whole{store, p.Queue, p.HandOver, p.Vacate, p.Batch}
+	all := whole{store, p.Queue, p.HandOver, p.Vacate, p.Batch, p.Roster}
+	if p.Roster != nil {
+		return p.listing(all)
+	}
 	return map[[4]bool]kv.Store{
 		{false, false, false, false}: struct{ kv.Store }{all},
 		{false, false, false, true}:  struct{ kv.Batch }{all},
@@ -26,8 +29,81 @@ func (p Parts) With(store kv.Store) kv.Store {
 		{true, true, false, true}:    struct{ queueHandOverBatch }{all},
 		{true, true, true, false}:    struct{ queueHandOverVacate }{all},
 		{true, true, true, true}:     struct{ queueHandOverVacateBatch }{all},
-	}[p.Has()]
+	}[p.kinds()]
 }
+
+// listing returns all with its roster.
+func (p Parts) listing(all whole) kv.Store {
+	return map[[4]bool]kv.Store{
+		{false, false, false, false}: struct {
+			kv.Store
+			roster
+		}{all, all},
+		{false, false, false, true}: struct {
+			kv.Batch
+			roster
+		}{all, all},
+		{false, false, true, false}: struct {
+			vacateAlone
+			roster
+		}{all, all},
+		{false, false, true, true}: struct {
+			vacateBatch
+			roster
+		}{all, all},
+		{false, true, false, false}: struct {
+			handOverAlone
+			roster
+		}{all, all},
+		{false, true, false, true}: struct {
+			handOverBatch
+			roster
+		}{all, all},
+		{false, true, true, false}: struct {
+			handOverVacate
+			roster
+		}{all, all},
+		{false, true, true, true}: struct {
+			handOverVacateBatch
+			roster
+		}{all, all},
+		{true, false, false, false}: struct {
+			kv.Queue
+			roster
+		}{all, all},
+		{true, false, false, true}: struct {
+			queueBatch
+			roster
+		}{all, all},
+		{true, false, true, false}: struct {
+			queueVacate
+			roster
+		}{all, all},
+		{true, false, true, true}: struct {
+			queueVacateBatch
+			roster
+		}{all, all},
+		{true, true, false, false}: struct {
+			queueHandOver
+			roster
+		}{all, all},
+		{true, true, false, true}: struct {
+			queueHandOverBatch
+			roster
+		}{all, all},
+		{true, true, true, false}: struct {
+			queueHandOverVacate
+			roster
+		}{all, all},
+		{true, true, true, true}: struct {
+			queueHandOverVacateBatch
+			roster
+		}{all, all},
+	}[p.kinds()]
+}
+
+// kinds reports which parts there are besides a roster.
+func (p Parts) kinds() [4]bool { has := p.Has(); return [4]bool(has[:4]) }
 
 // A whole has all parts, some of which may be nil.
 type whole struct {
@@ -36,6 +112,7 @@ type whole struct {
 	handOver
 	vacate
 	batch
+	roster
 }
 
 // What the parts add to a store.
@@ -52,6 +129,10 @@ type (
 	}
 	batch interface {
 		RefreshAll(ctx context.Context, records []kv.Held, tell func(int, kv.Record, error))
+	}
+	roster interface {
+		Members(ctx context.Context, name string, most int) ([]kv.Held, uint64, error)
+		AwaitMembers(ctx context.Context, name string, version uint64) error
 	}
 )
 

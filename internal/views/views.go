@@ -13,6 +13,7 @@ type Parts struct {
 	HandOver kv.HandOver
 	Vacate   kv.Vacate
 	Batch    kv.Batch
+	Roster   kv.Roster
 }
 
 // Of returns the parts of a store.
@@ -21,12 +22,13 @@ func Of(store kv.Store) (p Parts) {
 	p.HandOver, _ = store.(kv.HandOver)
 	p.Vacate, _ = store.(kv.Vacate)
 	p.Batch, _ = store.(kv.Batch)
+	p.Roster, _ = store.(kv.Roster)
 	return p
 }
 
 // Has reports which parts there are, in their order.
-func (p Parts) Has() [4]bool {
-	return [4]bool{p.Queue != nil, p.HandOver != nil, p.Vacate != nil, p.Batch != nil}
+func (p Parts) Has() [5]bool {
+	return [5]bool{p.Queue != nil, p.HandOver != nil, p.Vacate != nil, p.Batch != nil, p.Roster != nil}
 }
 
 // Over returns view, which is a view of store, with the parts that store has, and no others.
@@ -38,6 +40,7 @@ func Over(store, view kv.Store) kv.Store {
 		HandOver: over(p.HandOver, own.HandOver),
 		Vacate:   over(p.Vacate, own.Vacate),
 		Batch:    over(p.Batch, own.Batch),
+		Roster:   over(p.Roster, own.Roster),
 	}.With(view)
 }
 

@@ -96,10 +96,13 @@ func (w *Witness) confess() {
 }
 
 // End writes down that the candidate knows that its term is over, and why.
-func (w *Witness) End(cause string) {
+func (w *Witness) End(cause string) { w.EndFor(cause, "") }
+
+// EndFor is End for a leader that can tell which of the reasons it is.
+func (w *Witness) EndFor(cause string, reason election.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.Note(history.Event{Kind: history.Ended, Token: w.term.Token(), Text: cause})
+	w.Note(history.Event{Kind: history.Ended, Token: w.term.Token(), Text: cause, Value: string(reason)})
 	w.term = nil
 }
 

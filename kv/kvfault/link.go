@@ -13,8 +13,8 @@ import (
 // A Link is the way to a store, on which calls fail as it is told. Use [Wrap] to make one.
 type Link struct {
 	// Store is the store as it is seen over the link. It is a [kv.Queue], a [kv.HandOver], a
-	// [kv.Vacate] or a [kv.Batch] exactly if the store itself is. It is no [kv.Board],
-	// because faults strike each watch.
+	// [kv.Vacate], a [kv.Batch] or a [kv.Roster] exactly if the store itself is. It is no
+	// [kv.Board], because faults strike each watch.
 	Store kv.Store
 
 	inner kv.Store

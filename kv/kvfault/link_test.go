@@ -425,7 +425,7 @@ func TestABatchIsOneRequestWithOneAnswer(t *testing.T) {
 func TestALinkShowsWhatTheStoreCanDo(t *testing.T) {
 	whole := views.Of(together{memkv.NewQueue()})
 	for _, can := range []views.Parts{
-		{}, {Queue: whole.Queue}, {HandOver: whole.HandOver}, {Vacate: whole.Vacate}, {Batch: whole.Batch}, whole,
+		{}, {Queue: whole.Queue}, {HandOver: whole.HandOver}, {Vacate: whole.Vacate}, {Batch: whole.Batch}, {Roster: whole.Roster}, whole,
 	} {
 		require.Equal(t, can.Has(), views.Of(kvfault.Wrap(can.With(memkv.New())).Store).Has())
 	}

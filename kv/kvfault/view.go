@@ -98,6 +98,26 @@ func (v view) Vacate(ctx context.Context, name string, rec kv.Record, place stri
 	})
 }
 
+// Members implements [kv.Roster]. Faults of Get strike it.
+func (v view) Members(ctx context.Context, name string, most int) (members []kv.Held, version uint64, err error) {
+	_, err = v.call(ctx, Get, name, func(ctx context.Context) (_ kv.Record, err error) {
+		members, version, err = v.inner.(kv.Roster).Members(ctx, name, most)
+		return kv.Record{}, err
+	})
+	if err != nil { // what was read comes late, and to nobody
+		return nil, 0, err
+	}
+	return members, version, nil
+}
+
+// AwaitMembers implements [kv.Roster]. Faults of Watch strike it when it begins.
+func (v view) AwaitMembers(ctx context.Context, name string, version uint64) error {
+	_, err := v.call(ctx, Watch, name, func(ctx context.Context) (kv.Record, error) {
+		return kv.Record{}, v.inner.(kv.Roster).AwaitMembers(ctx, name, version)
+	})
+	return err
+}
+
 // Lifetime implements [kv.Store]. It asks no server, so it has no faults.
 func (v view) Lifetime(ttl time.Duration) (kv.Lifetime, error) {
 	return v.inner.Lifetime(ttl)

@@ -34,7 +34,7 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 	for _, c := range kvtest.Cases() {
 		useless[c.Name] = true
 	}
-	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches, oneStepBreaches, vacateBreaches, boardBreaches, batchBreaches) {
+	for _, b := range slices.Concat(createBreaches, writeBreaches, tokenBreaches, leaseBreaches, timeBreaches, foreignBreaches, watchBreaches, nameBreaches, contextBreaches, queueBreaches, noteBreaches, lastingBreaches, oneStepBreaches, vacateBreaches, boardBreaches, batchBreaches, rosterBreaches) {
 		t.Run(b.sentence, func(t *testing.T) {
 			noticed := map[string]string{}
 			for _, c := range kvtest.Cases() {
@@ -107,6 +107,8 @@ type broken struct {
 	whole   func(context.Context, string, kv.Record, string, kv.Record, string) (kv.Record, error)
 	vacate  func(context.Context, string, kv.Record, string) (kv.Record, error)
 	follow  func(string, func(kv.Record, error)) func()
+	members func(context.Context, string, int) ([]kv.Held, uint64, error)
+	await   func(context.Context, string, uint64) error
 }
 
 func (b *broken) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {

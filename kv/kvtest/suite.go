@@ -78,7 +78,7 @@ func Cases() []Case {
 		expiryCases, lifetimeCases, invalidCases,
 		nameCases, valueCases, signatureCases, foreignCases,
 		watchCases, watchEndCases, watchCrowdCases, watchCostCases,
-		contextCases, raceCases, queueCases, lastingCases, oneStepCases, vacateCases, boardCases, batchCases,
+		contextCases, raceCases, queueCases, lastingCases, oneStepCases, vacateCases, boardCases, batchCases, rosterCases,
 	)
 }
 

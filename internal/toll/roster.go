@@ -1,0 +1,106 @@
+// Package toll measures what a roster costs at a real server.
+package toll
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election"
+	"github.com/electkv/election/kv"
+)
+
+// Open returns a store that nobody else uses, and what counts the requests that it sends.
+type Open func(t testing.TB) (store kv.Store, sent func() int64)
+
+// A fare is the requests of one process in so many TTLs.
+type fare struct {
+	what     string
+	with     bool
+	requests int64
+}
+
+// ttls is for how long requests are counted.
+const ttls = 10
+
+// Roster has a process lead, another be heir and a third wait, each with a record in the roster
+// and without one, and counts what each sends for ten TTLs. It reports that to t, and requires
+// that the leader sends no more with a record than without one, give or take one in each ten,
+// for the watches and for the requests at both ends.
+func Roster(t *testing.T, open Open, ttl time.Duration) {
+	t.Helper()
+	var fares []fare
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, with := range []bool{false, true} {
+		all.Go(func() {
+			for _, f := range measured(t, open, ttl, with) {
+				mu.Lock()
+				fares = append(fares, f)
+				mu.Unlock()
+			}
+		})
+	}
+	all.Wait()
+	sent := make(map[string]int64)
+	for _, f := range fares {
+		sent[fmt.Sprint(f.what, f.with)] = f.requests
+	}
+	for _, what := range []string{"leader", "heir", "candidate"} {
+		without, with := sent[what+"false"], sent[what+"true"]
+		t.Logf("%-9s sends %.1f requests per TTL, and with a roster %.1f", what, float64(without)/ttls, float64(with)/ttls)
+	}
+	require.LessOrEqual(t, sent["leadertrue"], sent["leaderfalse"]+sent["leaderfalse"]/10+2)
+}
+
+// measured runs one election.
+func measured(t *testing.T, open Open, ttl time.Duration, with bool) (fares []fare) {
+	name := "toll-" + rand.Text()
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	stores, counts := make([]kv.Store, 3), make([]func() int64, 3)
+	roles := []string{"leader", "heir", "candidate"}
+	for i, id := range roles {
+		stores[i], counts[i] = open(t)
+		c, err := election.New(stores[i], name, &election.Options{ID: id, TTL: ttl, Succession: election.FirstCome, Roster: with})
+		if err != nil {
+			t.Error(err)
+			return nil
+		}
+		running.Go(func() {
+			_ = c.Run(ctx, func(ctx context.Context, _ *election.Term) error {
+				<-ctx.Done()
+				return nil
+			})
+		})
+		for deadline := time.Now().Add(time.Minute); c.Status().Role != election.Role(id); time.Sleep(ttl / 20) {
+			if time.Now().After(deadline) {
+				t.Errorf("%s did not become %[1]s", id)
+				return nil
+			}
+		}
+	}
+	time.Sleep(3 * ttl) // until it is steady
+	before := make([]int64, 3)
+	for i := range roles {
+		before[i] = counts[i]()
+	}
+	time.Sleep(ttls * ttl)
+	for i, role := range roles {
+		fares = append(fares, fare{role, with, counts[i]() - before[i]})
+	}
+	if with {
+		got, err := election.Members(ctx, stores[0], name)
+		if err != nil || len(got) != 3 || got[2].Number == 0 {
+			t.Errorf("members: %v, %v", got, err)
+		}
+	}
+	return fares
+}
