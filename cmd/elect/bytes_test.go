@@ -21,6 +21,7 @@ func everyByte() string {
 }
 
 func TestRunHandsEveryByteToTheCommand(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	all := everyByte()
 	dir := filepath.Join(p.notes, "d\xff\xc3")

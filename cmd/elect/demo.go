@@ -47,6 +47,8 @@ the heir, and leaders hand over in one write.
   ring   the leadership goes round, past a candidate that was killed
   line   the leader names which candidates are next
 
+elect demo groups shows groups instead, which exclude nobody.
+
 With --serve, a page shows the same live. The demo begins when a browser has opened
 the page, or after 15 seconds. The page stays until it is closed, or Ctrl-C. elect serve
 has that page for elections of your own.
@@ -86,6 +88,7 @@ func newDemo(s *settings) *cobra.Command {
 			return d.run(ctx)
 		},
 	}
+	cmd.AddCommand(newDemoGroups(s))
 	cmd.Flags().DurationVar(&d.ttl, "ttl", 0, "TTL of the election (default the store's shortest that is not below 3s, with an ORDER 2s)")
 	complete(cmd, "ttl", cobra.ShellCompDirectiveNoFileComp)
 	cmd.Flags().StringVar(&d.listen, "serve", "", "show it on a page as well, at `ADDRESS`: --serve, or --serve=host:port")
@@ -101,7 +104,7 @@ func oneOrder(_ *cobra.Command, args []string) error {
 	case len(args) > 1:
 		return fmt.Errorf("more than one ORDER: %q; use elect demo [flags] [ORDER]", args)
 	case len(args) == 1 && !slices.Contains(names, args[0]):
-		return fmt.Errorf("unknown ORDER %q; use %s, or leave it out", args[0], strings.Join(names, ", "))
+		return fmt.Errorf("unknown ORDER %q; use %s, groups, or leave it out", args[0], strings.Join(names, ", "))
 	}
 	return nil
 }
@@ -201,7 +204,11 @@ func (d *demonstration) perform(ctx context.Context, store *stores.Store, url, n
 		return exit{status: statusSignal + int(syscall.SIGINT), err: errors.New("interrupted; all processes and records of the demo are gone")}
 	}
 	findings := play.Judge(played)
-	err = conclude(d.out, play, played, findings, err)
+	timeline := history.Timeline(played, 78) + "\n" + history.Legend()
+	if play.Ordered() {
+		timeline += "\n" + history.LegendOfHeirs()
+	}
+	err = conclude(d.out, timeline, played, findings, err)
 	crowd.applaud(ctx, findings, d.progress)
 	return err
 }
@@ -224,27 +231,28 @@ func demoTTL(store kv.Store, by order.Name, ttl time.Duration) (time.Duration, e
 
 func candidateCommand(url, name string) func(demo.Part) *exec.Cmd {
 	return func(part demo.Part) *exec.Cmd {
-		path, err := os.Executable()
-		if err != nil {
-			path = os.Args[0]
-		}
-		text, err := json.Marshal(part)
-		if err != nil {
-			panic(err) // a part always has a text
-		}
-		cmd := exec.Command(path, candidateRole, name, string(text))
+		cmd := again(candidateRole, part, name)
 		cmd.Env = append(os.Environ(), stores.Variable+"="+url)
 		return cmd
 	}
 }
 
-// conclude draws the timeline and says which promises were kept.
-func conclude(out io.Writer, play demo.Play, played history.History, findings oracle.Findings, err error) error {
-	legend := history.Legend()
-	if play.Ordered() {
-		legend += "\n" + history.LegendOfHeirs()
+// again returns the command that runs this program in another role: elect ROLE WORDS... PART.
+func again(role string, part any, words ...string) *exec.Cmd {
+	path, err := os.Executable()
+	if err != nil {
+		path = os.Args[0]
 	}
-	fmt.Fprintf(out, "\n%s\n%s\n\n", history.Timeline(played, 78), legend)
+	text, err := json.Marshal(part)
+	if err != nil {
+		panic(err) // a part always has a text
+	}
+	return exec.Command(path, append(append([]string{role}, words...), string(text))...)
+}
+
+// conclude shows the timeline and says which promises were kept.
+func conclude(out io.Writer, timeline string, played history.History, findings oracle.Findings, err error) error {
+	fmt.Fprintf(out, "\n%s\n\n", timeline)
 	for _, f := range findings {
 		mark := "kept    "
 		if f.Verdict != oracle.Kept {
@@ -308,5 +316,9 @@ func (v *view) tell(e history.Event) {
 	default:
 		return
 	}
+	v.line(e, text)
+}
+
+func (v *view) line(e history.Event, text string) {
 	fmt.Fprintf(v.out, "%7.2f s  %-5s  %s\n", (e.At - v.begin).Seconds(), e.Who, text)
 }

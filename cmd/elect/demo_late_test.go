@@ -56,6 +56,7 @@ func (s lateStore) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 }
 
 func TestTheDemoWaitsForAWatchThatIsLate(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	store, err := filekv.New(dir, nil)
 	require.NoError(t, err)

@@ -32,6 +32,7 @@ func requireVerdict(t *testing.T, p *proc) {
 }
 
 func TestTheDemoOfEachOrderKeepsItsPromises(t *testing.T) {
+	t.Parallel()
 	tmp := t.TempDir()
 	requireOrders(t, "", tmp, order.Names()[1:])
 	requireEmpty(t, tmp)
@@ -71,6 +72,7 @@ func demoCommand(tmp string, args ...string) *exec.Cmd {
 }
 
 func TestTheDemoKeepsItsPromisesOnTheFileStoreAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	tmp := t.TempDir()
 	requireVerdict(t, demoIn(t, tmp))
 	requireEmpty(t, tmp)
@@ -78,6 +80,7 @@ func TestTheDemoKeepsItsPromisesOnTheFileStoreAndLeavesNothing(t *testing.T) {
 }
 
 func TestTheDemoLeavesNothingWhenInterrupted(t *testing.T) {
+	t.Parallel()
 	for _, moment := range []string{"LEADS", "is killed", "is put to sleep"} {
 		t.Run(moment, func(t *testing.T) {
 			tmp := t.TempDir()
@@ -92,6 +95,7 @@ func TestTheDemoLeavesNothingWhenInterrupted(t *testing.T) {
 }
 
 func TestTheDemoLeavesNoProcessWhenKilled(t *testing.T) {
+	t.Parallel()
 	for _, moment := range []string{"LEADS", "is put to sleep"} {
 		t.Run(moment, func(t *testing.T) {
 			tmp := t.TempDir()
@@ -104,6 +108,7 @@ func TestTheDemoLeavesNoProcessWhenKilled(t *testing.T) {
 }
 
 func TestTheDemoOnAStoreOfTheUsersLeavesItAsItWas(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	played := start(t, "demo", "--store", p.store, "--ttl", "2s")
 	requireVerdict(t, played)
@@ -128,13 +133,19 @@ func requireNoCandidates(t *testing.T, tmp string) {
 // candidates returns the living candidates with that TMPDIR.
 func candidates(t *testing.T, tmp string) []string {
 	t.Helper()
+	return inRole(t, candidateRole, tmp)
+}
+
+// inRole returns the living processes in a role with that TMPDIR.
+func inRole(t *testing.T, role, tmp string) []string {
+	t.Helper()
 	found := []string{}
 	entries, err := os.ReadDir("/proc")
 	require.NoError(t, err)
 	for _, entry := range entries {
 		args, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "cmdline"))
 		environ, _ := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
-		if strings.Contains(string(args), candidateRole) && strings.Contains(string(environ), "TMPDIR="+tmp+"\x00") {
+		if strings.Contains(string(args), role) && strings.Contains(string(environ), "TMPDIR="+tmp+"\x00") {
 			found = append(found, entry.Name())
 		}
 	}

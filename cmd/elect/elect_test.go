@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -28,6 +29,10 @@ import (
 var elect string
 
 func TestMain(m *testing.M) {
+	// The tests wait for processes most of the time, however few cores there are.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "elect-test-")
 		if err != nil {

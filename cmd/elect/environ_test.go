@@ -27,6 +27,7 @@ func environOf(t *testing.T, pid int) map[string][]string {
 }
 
 func TestRunReplacesWhatTheEnvironmentSaysOfAnotherElection(t *testing.T) {
+	t.Parallel()
 	if !hasProc() {
 		t.Skip("no /proc shows an environment here")
 	}

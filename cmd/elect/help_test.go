@@ -12,6 +12,7 @@ import (
 )
 
 func TestTheHelpIsShortAndBeginsWithTheCommands(t *testing.T) {
+	t.Parallel()
 	status, stdout, _ := finish(t, "--help")
 	require.Zero(t, status)
 	require.LessOrEqual(t, strings.Count(stdout, "\n"), 45)
@@ -24,6 +25,7 @@ func TestTheHelpIsShortAndBeginsWithTheCommands(t *testing.T) {
 }
 
 func TestTheHelpAboutStoresHasEachKindAndEachParameter(t *testing.T) {
+	t.Parallel()
 	status, stdout, _ := finish(t, "help", "stores")
 	require.Zero(t, status)
 	for _, beginning := range stores.Beginnings() {
@@ -38,6 +40,7 @@ func TestTheHelpAboutStoresHasEachKindAndEachParameter(t *testing.T) {
 }
 
 func TestTheHelpOfAnUnknownTopicIsAnError(t *testing.T) {
+	t.Parallel()
 	for topic, meant := range map[string]string{"storse": "; did you mean stores?", "statsu": "; did you mean status?", "zzz": ""} {
 		status, stdout, stderr := finish(t, "help", topic)
 		require.Equal(t, 125, status)

@@ -16,6 +16,7 @@ import (
 )
 
 func TestHistoryTellsWhoLedBeforeAndWhyItEnded(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
 		status, _, stderr := finish(t, "history", "--store", p.store, "job")
 		require.Equal(t, statusNo, status)

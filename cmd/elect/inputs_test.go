@@ -17,6 +17,7 @@ import (
 )
 
 func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
+	t.Parallel()
 	const (
 		usage  = "use elect run [flags] NAME -- COMMAND [ARG...]\n"
 		stores = "use mem:, file:///directory, etcd://host:port[,host:port...]/prefix, consul://host:port/prefix, redis://host:port/database, sqlite:///file, postgres://user@host:port/database, mysql://user@host:port/database, paxos://host:port?peers=host:port,host:port&cluster=name (TLS: etcds, consuls, rediss)\n"
@@ -77,8 +78,14 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"status --store paxos://a:1?peers=a:1&cluster=x x", 125, "elect: store paxos:...: members prove to each other who they are: name cert, key and cacert, or set ELECT_CERT, ELECT_KEY and ELECT_CACERT; elect peers init makes them; use paxos://host:port?peers=host:port,host:port&cluster=name, parameters peers cluster cacert cert key dir founding listen max-ttl round drift\n"},
 		{"status --store postgres://h/d?target_session_attrs=writable x", 125, `elect: store postgres:...: parameter "target_session_attrs" is none of any, read-write, primary, read-only, standby, prefer-standby; use postgres://user@host:port/database, parameters sslmode sslrootcert sslcert sslkey target_session_attrs application_name default_query_exec_mode schema table expiry` + "\n"},
 		{"demo --ttl -1s --store " + file, 125, ""},
-		{"demo bully", 125, `elect: unknown ORDER "bully"; use first, rank, ring, line, or leave it out` + "\n"},
+		{"demo bully", 125, `elect: unknown ORDER "bully"; use first, rank, ring, line, groups, or leave it out` + "\n"},
 		{"demo rank ring", 125, `elect: more than one ORDER: ["rank" "ring"]; use elect demo [flags] [ORDER]` + "\n"},
+		{"demo groups --store " + file, 125, "elect: --store has no effect: groups need no store; leave it out, or use elect demo --store URL for an election\n"},
+		{"demo groups --ttl 3s", 125, "elect: --ttl is for elections; leave it out, or use elect demo without groups\n"},
+		{"demo --serve groups", 125, "elect: --serve is for elections; leave it out, or use elect demo without groups\n"},
+		{"demo groups --log-leve debug", 125, "elect: unknown flag: --log-leve; did you mean --log-level?\n"},
+		{"demo groups rank", 125, `elect: elect demo groups takes nothing more: ["rank"]; the ORDER of an election comes after elect demo` + "\n"},
+		{"__member x", 125, "elect: a member is started by elect demo groups only\n"},
 		{"status --outptu json x", 125, "elect: unknown flag: --outptu; did you mean --output?\n"},
 		{"resign --time 3s x", 125, "elect: unknown flag: --time; did you mean --timeout?\n"},
 		{"run --grase 1s x -- true", 125, "elect: unknown flag: --grase; did you mean --grace?; flags of COMMAND come after --\n"},
@@ -155,6 +162,7 @@ func TestWhatIsNotTheStoreOfTheURLIsSaid(t *testing.T) {
 }
 
 func TestAnEmptyNameIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{{"status", ""}, {"watch", ""}, {"doctor", "--store", "mem:", "x", ""}, {"run", "", "--", "true"}, {"resign", ""}, {"transfer", "", "--to", "x"}} {
 		status, _, stderr := finish(t, args...)
 		require.Equal(t, 125, status)
@@ -163,6 +171,7 @@ func TestAnEmptyNameIsRefused(t *testing.T) {
 }
 
 func TestTheStoreComesFromTheEnvironmentUnlessAFlagSaysOtherwise(t *testing.T) {
+	t.Parallel()
 	cmd := exec.Command(elect, "status", "x")
 	cmd.Env = append(os.Environ(), "ELECT_STORE=zk://h")
 	p := startCommand(t, cmd)
@@ -175,6 +184,7 @@ func TestTheStoreComesFromTheEnvironmentUnlessAFlagSaysOtherwise(t *testing.T) {
 }
 
 func TestTheDefaultStoreNeedsNoServer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd := exec.Command(elect, "run", "x", "--", "true")
 	cmd.Env = append(os.Environ(), "ELECT_STORE=", "XDG_STATE_HOME="+dir)
@@ -186,13 +196,15 @@ func TestTheDefaultStoreNeedsNoServer(t *testing.T) {
 }
 
 func TestShellsCompleteStoresAndFormats(t *testing.T) {
+	t.Parallel()
 	for args, want := range map[string]string{
 		"status --store ":   "mem:\nfile:///\netcd://\netcds://\nconsul://\nconsuls://\nredis://\nrediss://\nsqlite:///\npostgres://\npostgresql://\nmysql://\nmariadb://\npaxos://\n:6\n",
 		"watch -o ":         "text\njson\n:4\n",
 		"run --log-format ": "text\njson\n:4\n",
 		"run --log-level ":  "debug\ninfo\nwarn\nerror\n:4\n",
 		"run --succession ": "none\nfirst\nrank\nring\nline\n:4\n",
-		"demo ":             "first\nrank\nring\nline\n:4\n",
+		"demo ":             "groups\tShow five processes that form groups in a network that is parted\nfirst\nrank\nring\nline\n:4\n",
+		"demo groups ":      ":4\n",
 	} {
 		status, stdout, _ := finish(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)
 		require.Zero(t, status)
@@ -209,6 +221,7 @@ func TestShellsCompleteStoresAndFormats(t *testing.T) {
 }
 
 func TestVersionNamesTheProgramAndGo(t *testing.T) {
+	t.Parallel()
 	line := regexp.MustCompile(`^elect (\S+) (\(\w+(, modified)?\) )?(go\S+) (\w+/\w+)\n$`)
 	status, stdout, _ := finish(t, "version")
 	require.Zero(t, status)

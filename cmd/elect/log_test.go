@@ -13,6 +13,7 @@ import (
 )
 
 func TestLogLinesBeginWithDateAndTime(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run("true", "--ttl", "4s")
 	require.Zero(t, e.status(t))
@@ -26,6 +27,7 @@ func TestLogLinesBeginWithDateAndTime(t *testing.T) {
 }
 
 func TestTheLogSaysFirstOfWhichVersionItIs(t *testing.T) {
+	t.Parallel()
 	var b struct{ Version string }
 	_, stdout, _ := finish(t, "version", "-o", "json")
 	require.NoError(t, json.Unmarshal([]byte(stdout), &b))
@@ -41,6 +43,7 @@ func TestTheLogSaysFirstOfWhichVersionItIs(t *testing.T) {
 }
 
 func TestEachLogLineIsJSONIfThatIsAskedFor(t *testing.T) {
+	t.Parallel()
 	type entry struct {
 		Time              time.Time
 		Level, Msg, Error string

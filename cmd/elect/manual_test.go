@@ -13,6 +13,7 @@ import (
 )
 
 func TestEachCommandHasAManualPage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	write := exec.Command(elect, "manual", dir)
 	write.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1767312000")
@@ -27,7 +28,7 @@ func TestEachCommandHasAManualPage(t *testing.T) {
 		require.NoError(t, err)
 		pages[f.Name()] = string(text)
 	}
-	names := []string{"elect.1", "elect-peers-init.1", "elect-peers-renew.1", "elect-peers-add.1"}
+	names := []string{"elect.1", "elect-demo-groups.1", "elect-peers-init.1", "elect-peers-renew.1", "elect-peers-add.1"}
 	_, help, _ := finish(t, "--help")
 	_, help, _ = strings.Cut(help, "Commands:\n")
 	for line := range strings.Lines(help) {

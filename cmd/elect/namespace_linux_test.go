@@ -31,6 +31,7 @@ func childOf(t *testing.T, pid int) int {
 }
 
 func TestRunRefusesToStartWhereProcIsOfAnotherPIDNamespace(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		namespaces []string
 		why        string
@@ -55,6 +56,7 @@ func TestRunRefusesToStartWhereProcIsOfAnotherPIDNamespace(t *testing.T) {
 }
 
 func TestRunAsksTheCommandsGroupToEndAlsoWhereProcHasVanished(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.runIn([]string{"--mount"}, `trap 'echo >"$1/told"; exit 0' TERM; `+stay, "--ttl", "5s", "--grace", "1s", "--once")
 	child := p.pid("child")
@@ -71,6 +73,7 @@ func TestRunAsksTheCommandsGroupToEndAlsoWhereProcHasVanished(t *testing.T) {
 // As the first process of a container elect is the parent of whatever is orphaned
 // there, also of what does not come of COMMAND.
 func TestRunAsTheFirstProcessOfAContainerReapsOrphans(t *testing.T) {
+	t.Parallel()
 	for _, leads := range []bool{true, false} {
 		t.Run("leads "+strconv.FormatBool(leads), func(t *testing.T) {
 			p := newPlace(t)

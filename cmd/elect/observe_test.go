@@ -43,6 +43,7 @@ func states(t *testing.T, text string) []snapshot.State {
 }
 
 func TestWatchPrintsEachChange(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	w := start(t, "watch", "--store", p.store, "-o", "json", "job")
 	lines := func(n int) []snapshot.State {
@@ -77,6 +78,7 @@ func TestWatchPrintsEachChange(t *testing.T) {
 }
 
 func TestWatchInTextIsOneLineAChange(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.run(stay, "--id", "me", "--value", "two\nlines")
 	p.pid("child")
@@ -89,6 +91,7 @@ func TestWatchInTextIsOneLineAChange(t *testing.T) {
 }
 
 func TestStatusSaysWhoLeadsAndWhetherAllAreLed(t *testing.T) {
+	t.Parallel()
 	p, begun := newPlace(t), time.Now().Truncate(time.Millisecond)
 	p.run(stay, "--id", "me", "--value", "here")
 	p.pid("child")
@@ -114,6 +117,7 @@ func TestStatusSaysWhoLeadsAndWhetherAllAreLed(t *testing.T) {
 }
 
 func TestDoctorFindsAFileStoreFit(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	status, stdout, _ := finish(t, "doctor", "--store", p.store, "-o", "json")
 	require.Zero(t, status)
@@ -125,13 +129,14 @@ func TestDoctorFindsAFileStoreFit(t *testing.T) {
 		require.NotEmpty(t, f.Found)
 		subjects = append(subjects, f.Subject)
 	}
-	require.Equal(t, []string{"failover", "round trip", "scope", "clock", "directory", "holder's death"}, subjects)
+	require.Equal(t, []string{"failover", "round trip", "roster", "scope", "clock", "directory", "holder's death"}, subjects)
 	left, err := os.ReadDir(filepath.Join(strings.TrimPrefix(p.store, "file://"), "safes"))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
 
 func TestDoctorSaysWhatIsAtANameOfAFileStore(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.run(stay)
 	p.pid("child")
@@ -147,6 +152,7 @@ func TestDoctorSaysWhatIsAtANameOfAFileStore(t *testing.T) {
 }
 
 func TestDoctorFailsOnAStoreThatDoesNotAnswerOrCannotHonourTheTTL(t *testing.T) {
+	t.Parallel()
 	status, stdout, _ := finish(t, "doctor", "--store", "redis://127.0.0.1:1")
 	require.Equal(t, 1, status)
 	require.Contains(t, stdout, "FAIL  round trip: rediskv: ")

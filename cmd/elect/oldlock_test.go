@@ -48,6 +48,7 @@ func row(t *testing.T, store string) (fields map[string]any, status int, stderr 
 }
 
 func TestStatusSaysWhatAnOldLockOfEtcdLooksLikeAndHowManyWait(t *testing.T) {
+	t.Parallel()
 	addr, prefix := testenv.Etcd(t), "/status-"+rand.Text()
 	store := "etcd://" + addr + "/" + prefix
 	first, second := etcdSession(t, addr), etcdSession(t, addr)
@@ -100,6 +101,7 @@ func TestStatusSaysWhatAnOldLockOfEtcdLooksLikeAndHowManyWait(t *testing.T) {
 }
 
 func TestRunTakesItsTurnInTheLineOfAnOldLock(t *testing.T) {
+	t.Parallel()
 	addr, prefix := testenv.Etcd(t), "/run-"+rand.Text()
 	p := newPlace(t)
 	p.store = "etcd://" + addr + "/" + prefix + "?layout=queue&plain=true"
@@ -131,6 +133,7 @@ func TestRunTakesItsTurnInTheLineOfAnOldLock(t *testing.T) {
 }
 
 func TestStatusSaysWhatOldLocksOfConsulAndRedisLookLike(t *testing.T) {
+	t.Parallel()
 	config := api.DefaultConfig()
 	config.Address = testenv.Consul(t)
 	consul, err := api.NewClient(config)
@@ -161,6 +164,7 @@ func TestStatusSaysWhatOldLocksOfConsulAndRedisLookLike(t *testing.T) {
 }
 
 func TestDoctorLeavesNothingInAnyLayout(t *testing.T) {
+	t.Parallel()
 	prefix := "doctor-" + rand.Text()
 	etcd := "etcd://" + testenv.Etcd(t) + "/" + prefix
 	consul := "consul://" + testenv.Consul(t) + "/" + prefix
@@ -187,6 +191,7 @@ func TestDoctorLeavesNothingInAnyLayout(t *testing.T) {
 }
 
 func TestForgetRemovesWhatALostRecordHasLeftBesideItsKey(t *testing.T) {
+	t.Parallel()
 	prefix, ctx := "forget-"+rand.Text(), t.Context()
 	record := kv.Record{Signature: "us", Value: "host-7", TTL: time.Minute}
 	lose := func(storeURL, key string, remove func(key string)) {

@@ -16,6 +16,7 @@ func (p *place) farewell() string {
 }
 
 func TestRunOnLostRunsWhenTheCommandIsStoppedIsKilledOrFails(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
 		end    func(t *testing.T, p *place, e *proc)
@@ -48,6 +49,7 @@ func TestRunOnLostRunsWhenTheCommandIsStoppedIsKilledOrFails(t *testing.T) {
 }
 
 func TestRunOnLostDoesNotRunWhenTheCommandEndsWell(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	require.Zero(t, p.run("true", "--on-lost", p.farewell()).status(t))
 	require.False(t, p.has("farewell"))
@@ -56,6 +58,7 @@ func TestRunOnLostDoesNotRunWhenTheCommandEndsWell(t *testing.T) {
 }
 
 func TestRunOnLostIsDeadWithAllThatCameOfItBeforeAnotherLeads(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, e *proc){
 		"elect is killed": func(t *testing.T, e *proc) { e.send(t, syscall.SIGKILL) },
 		"the guard is killed": func(t *testing.T, e *proc) {
@@ -83,6 +86,7 @@ while :; do sleep 0.05; done`
 
 // An --on-lost that is done does not keep the record for the rest of the grace.
 func TestRunOnLostFreesTheRecordWhenItIsDone(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	begin := time.Now()
 	e := p.run("exit 3", "--ttl", "5m", "--grace", "1m", "--on-lost", p.farewell()+"; exit 4")

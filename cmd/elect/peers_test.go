@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -209,12 +210,15 @@ func TestWhatPeersInitPrintsStartsMembers(t *testing.T) {
 	require.Eventually(t, func() bool { status, _ := c.leader(); return status == 0 }, time.Minute, 50*time.Millisecond)
 }
 
-// What docs/peers.md says for three hosts makes what it then copies.
-func TestTheCommandsOfThePageAboutPeersWork(t *testing.T) {
+// What the pages say for three hosts makes what they then copy.
+func TestTheCommandsOfThePagesAboutPeersWork(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile("../../docs/peers.md")
+	steps, err := os.ReadFile("../../docs/run/peers.md")
 	require.NoError(t, err)
-	commands := regexp.MustCompile(`(?m)^(elect peers .*?|cat .*)( > /dev/null &&)?$`).FindAllStringSubmatch(string(text), -1)
+	later, err := os.ReadFile("../../docs/peers.md")
+	require.NoError(t, err)
+	text := slices.Concat(steps, later)
+	commands := regexp.MustCompile(`(?m)^(elect peers .*?|cat [^>].*)( > /dev/null &&)?$`).FindAllStringSubmatch(string(text), -1)
 	require.Len(t, commands, 5)
 	dir, want := t.TempDir(), []int{0, 0, 1, 0, 0} // nothing is to be renewed yet
 	for i, command := range commands {
@@ -237,6 +241,7 @@ func TestTheCommandsOfThePageAboutPeersWork(t *testing.T) {
 }
 
 func TestPeersSayWhatIsWrongAndWhatIsDone(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "two")
 	run := func(want int, args ...string) (out, stderr string) {
 		status, out, stderr := finish(t, append([]string{"peers"}, args...)...)

@@ -49,6 +49,7 @@ func freeze(t *testing.T, e *proc) (guard int) {
 }
 
 func TestRunPassesSIGTERMOnThroughAFrozenGuardAndAFullPipe(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`trap 'exit 3' TERM; ` + stay)
 	p.pid("child")
@@ -60,6 +61,7 @@ func TestRunPassesSIGTERMOnThroughAFrozenGuardAndAFullPipe(t *testing.T) {
 }
 
 func TestRunKillsTheCommandOfAFrozenGuardWithAFullPipeInTime(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	const ttl = 10 * time.Second
 	e := p.run(`trap '' TERM; `+stay, "--ttl", ttl.String(), "--grace", "300ms", "--once")
@@ -75,6 +77,7 @@ func TestRunKillsTheCommandOfAFrozenGuardWithAFullPipeInTime(t *testing.T) {
 }
 
 func TestRunAfterASecondSIGTERMKillsTheCommandOfAFrozenGuard(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`trap 'echo >"$1/told"' TERM; `+stay, "--grace", "300ms")
 	child := p.pid("child")
@@ -102,6 +105,7 @@ func (p *place) runUnread(script string, flags ...string) (e *proc, stderr *os.F
 }
 
 func TestRunLeadsAndStopsWhileNobodyReadsStandardError(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	// The shell would wait for room for a message of its own.
 	e, stderr := p.runUnread(`exec 2>/dev/null; trap 'exit 3' TERM; `+stay, "--ttl", "6s", "--grace", "300ms", "--log-level", "debug")
@@ -119,6 +123,7 @@ func TestRunLeadsAndStopsWhileNobodyReadsStandardError(t *testing.T) {
 }
 
 func TestRunGoesOnWhenTheReaderOfStandardErrorIsGone(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	fds := make([]int, 2)
 	require.NoError(t, unix.Pipe2(fds, unix.O_CLOEXEC))

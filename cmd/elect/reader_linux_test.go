@@ -27,6 +27,7 @@ func sees(t *testing.T, env []string, args ...string) (status int, stdout, stder
 }
 
 func TestReadersCreateNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	missing := filepath.Join(dir, "missing")
 	for name, env := range map[string][]string{
@@ -52,6 +53,7 @@ func TestReadersCreateNothing(t *testing.T) {
 }
 
 func TestAWatchSeesTheFirstLeaderOfAStoreThatWasNotThere(t *testing.T) {
+	t.Parallel()
 	for _, scheme := range []string{"file://", "sqlite://"} {
 		url := scheme + filepath.Join(t.TempDir(), "store")
 		watch := start(t, "watch", "--store", url, "x")
@@ -70,6 +72,7 @@ func readOnly(dir string, args ...string) []string {
 }
 
 func TestReadersNeedNoWriteAccess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	store, err := filekv.New(filepath.Join(dir, "file"), nil)
 	require.NoError(t, err)
@@ -94,6 +97,7 @@ func TestReadersNeedNoWriteAccess(t *testing.T) {
 
 // TestADirectoryThatIsRemovedEndsTheTermAtOnce has a TTL that nothing here waits for.
 func TestADirectoryThatIsRemovedEndsTheTermAtOnce(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	p := start(t, "run", "--store", "file://"+dir, "--ttl", "5m", "--grace", "1s", "x", "--", "sh", "-c", "echo token $ELECTION_TOKEN; exec sleep 600")
 	tokens := func() int { return strings.Count(p.out.String(), "token ") }

@@ -58,11 +58,11 @@ func etcdMeter(t *testing.T) meter {
 	}}
 }
 
-func consulMeter(t *testing.T) meter {
+func consulMeter(t *testing.T, query string) meter {
 	addr := testenv.StartConsul(t).Addr()
 	client, err := api.NewClient(&api.Config{Address: addr})
 	require.NoError(t, err)
-	return meter{"consul://" + addr + "/elections?expiry=observer", func(t *testing.T) string {
+	return meter{"consul://" + addr + "/elections" + query, func(t *testing.T) string {
 		_, keys, err := client.KV().List("elections", nil)
 		require.NoError(t, err)
 		_, sessions, err := client.Session().List(nil)
@@ -115,7 +115,9 @@ func databaseMeter(url, count string) func(t *testing.T) meter {
 func meters(t *testing.T) map[string]func(t *testing.T) meter {
 	postgres, mariadb := testenv.StartPostgres(t).Addr(), testenv.StartMariaDB(t).Addr()
 	return map[string]func(t *testing.T) meter{
-		"etcd": etcdMeter, "consul": consulMeter, "redis": redisMeter,
+		"etcd": etcdMeter, "redis": redisMeter,
+		"consul":          func(t *testing.T) meter { return consulMeter(t, "") },
+		"consul/observer": func(t *testing.T) meter { return consulMeter(t, "?expiry=observer") },
 		"file": func(t *testing.T) meter {
 			dir := filepath.Join(t.TempDir(), "elect")
 			return meter{"file://" + dir, func(t *testing.T) string { return digest(t, dir) }}
@@ -151,17 +153,21 @@ func TestServeAndTopWriteNothingToTheStore(t *testing.T) {
 			put("job")
 			put("job:heir")
 			put("other:heir")
+			_, rosters := writer.KV.(kv.Roster)
+			if rosters {
+				put("job:roster:x") // a foreign one
+			}
 			settle(t, m)
 
 			before := m.written(t)
 			p, url := serve(t, "--store", m.url)
 			eventually(t, "both are shown", func() bool {
 				all := elections(t, url)
-				return len(all) == 2 && all[0].now() == "leader anna" && all[1].now() == "vacant "
+				return len(all) == 2 && all[0].now() == "leader anna" && all[1].now() == "vacant " && (all[0].CandidateCount > 0) == rosters
 			})
 			e, s := (&place{t: t, store: m.url}).top(120, 10)
 			s.shows(t, "2 elections", "anna")
-			time.Sleep(7 * time.Second) // until they have looked for elections once more
+			time.Sleep(7 * time.Second) // until they have looked for elections once more, and for candidates twice
 			for _, shown := range []*proc{p, e} {
 				shown.send(t, syscall.SIGTERM)
 				require.Zero(t, shown.status(t))

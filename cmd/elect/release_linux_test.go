@@ -100,6 +100,7 @@ func TestTheGuardReleasesThoughTheStoreIsAwayForAWhile(t *testing.T) {
 }
 
 func TestTheGuardReleasesWithTheStoresSecretsThatTheCommandDoesNotGet(t *testing.T) {
+	t.Parallel()
 	redis := testenv.StartRedis(t, "--requirepass", "hunter2").Addr()
 	p := at(t, "redis://:hunter2@"+redis)
 	e := startWith(t, []string{"ELECT_STORE=redis://" + redis, "REDISCLI_AUTH=hunter2"},
@@ -123,6 +124,7 @@ func TestTheGuardReleasesWithTheStoresSecretsThatTheCommandDoesNotGet(t *testing
 }
 
 func TestTheTTLKeepsOthersOut(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		script string
 		flags  []string
@@ -158,6 +160,7 @@ func TestTheTTLKeepsOthersOut(t *testing.T) {
 
 // While the guard was stopped an operator has removed the record, and another leads.
 func TestTheGuardReleasesNobodyElsesLease(t *testing.T) {
+	t.Parallel()
 	p := at(t, "redis://"+testenv.Redis(t)+"/0?prefix=elect-test:")
 	e := p.run(dawdle+stay, "--ttl", endless, "--id", "first")
 	p.pid("child")
@@ -177,6 +180,7 @@ func TestTheGuardReleasesNobodyElsesLease(t *testing.T) {
 }
 
 func TestRunRefusesToLingerInADirectory(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	status, _, stderr := finish(t, "run", "--store", p.store, "--linger", "job", "--", "true")
 	require.Equal(t, 125, status)

@@ -46,6 +46,8 @@ SIGKILL after --grace. Elect prints a line when the candidate leads. If it leads
 already, nothing happens. With --succession rank, the new leader gives way again to a
 candidate of higher rank, after --stability.
 
+A shell completes --to from the roster, if candidates keep one: elect run --roster.
+
 Exit status: 0 if the candidate leads; 1 if nobody leads, a foreign lock holds NAME,
 or the candidate is not there, in which case the leader leads on; 125 if elect failed,
 the leader gave no answer, or its work did not stop in time.`
@@ -93,9 +95,41 @@ func newTransfer(s *settings) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "`id` of the candidate that shall lead next")
-	complete(cmd, "to", cobra.ShellCompDirectiveNoFileComp)
+	if err := cmd.RegisterFlagCompletionFunc("to", s.successors); err != nil {
+		panic(err) // there is no such flag
+	}
 	r.flags(cmd)
 	return cmd
+}
+
+// completionTime is how long a shell waits for what it offers.
+const completionTime = 2 * time.Second
+
+// successors completes the ID of a candidate to which the leader can hand over, from the roster. Where
+// that cannot be read it offers nothing.
+func (s *settings) successors(_ *cobra.Command, args []string, _ string) (ids []cobra.Completion, how cobra.ShellCompDirective) {
+	how = cobra.ShellCompDirectiveNoFileComp
+	if len(args) != 1 {
+		return nil, how
+	}
+	store, err := s.observe(io.Discard)
+	if err != nil {
+		return nil, how
+	}
+	defer store.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), completionTime)
+	defer cancel()
+	members, err := election.Members(ctx, store.KV, args[0])
+	if err != nil {
+		return nil, how
+	}
+	for _, m := range members {
+		waits := m.Role == election.RoleHeir || m.Role == election.RoleCandidate
+		if waits && printable(m.ID) == m.ID { // else a shell cannot take it
+			ids = append(ids, cobra.CompletionWithDesc(m.ID, string(m.Role)))
+		}
+	}
+	return ids, how
 }
 
 func (r *request) flags(cmd *cobra.Command) {

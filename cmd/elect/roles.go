@@ -22,6 +22,9 @@ import (
 // demo.
 const candidateRole = "__candidate"
 
+// memberRole is that of a process of elect demo groups.
+const memberRole = "__member"
+
 const rootExample = `  elect demo                                  # an election of three processes
   elect run billing -- ./billing-daemon       # run it while this candidate leads
   elect run --store redis://localhost billing -- ./billing-daemon
@@ -44,6 +47,8 @@ func role(args []string) (perform func() error, ok bool) {
 		return func() error { return guard.Main(args[1:], release) }, true
 	case candidateRole:
 		return func() error { return candidate(args[1:]) }, true
+	case memberRole:
+		return func() error { return member(args[1:]) }, true
 	}
 	return nil, false
 }
@@ -64,13 +69,19 @@ func candidate(args []string) error {
 		return err
 	}
 	defer store.Close()
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	ctx, stop := untilUnheard()
 	defer stop()
+	c := &demo.Candidate{Store: store.KV, Name: args[0], Part: part, Out: os.Stdout}
+	return c.Run(ctx)
+}
+
+// untilUnheard returns what ends when the demo does, or this process is told to.
+func untilUnheard() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // until the demo closes it, or dies
 		cancel(errors.New("the demo is over"))
 	}()
-	c := &demo.Candidate{Store: store.KV, Name: args[0], Part: part, Out: os.Stdout}
-	return c.Run(ctx)
+	return ctx, stop
 }

@@ -20,6 +20,7 @@ setsid sh -c 'echo $$ >"$1/session"; while :; do sleep 0.05; done' sh "$1" &
 `
 
 func TestRunKillsDescendantsThatLeftTheGroup(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		end  func(t *testing.T, p *place, e *proc)
@@ -86,6 +87,7 @@ func childrenOf(t *testing.T, pid int) []int {
 }
 
 func TestRunsCommandDiesSoonAfterElectDoesNotOnlyAtTheEndOfTheLease(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`trap '' TERM; `+stay, "--ttl", "5m", "--grace", "100ms")
 	child := p.pid("child")
@@ -94,6 +96,7 @@ func TestRunsCommandDiesSoonAfterElectDoesNotOnlyAtTheEndOfTheLease(t *testing.T
 }
 
 func TestRunsCommandDiesWithItsGuardEvenIfElectCannotHelp(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`trap '' TERM; `+stay, "--ttl", "5m")
 	child := p.pid("child")
@@ -105,6 +108,7 @@ func TestRunsCommandDiesWithItsGuardEvenIfElectCannotHelp(t *testing.T) {
 
 // As after docker pause, or when the host slept.
 func TestRunCampaignsAgainWhenAllWereFrozenBeyondTheTermAndTheGrace(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(stay, "--ttl", "2s", "--grace", "200ms")
 	child, guard := p.pid("child"), guardOf(t, e)
@@ -125,6 +129,7 @@ const tally = `trap '' TERM; echo $$ >"$1/child-$ELECTION_ID"
 while :; do read up rest </proc/uptime; echo "$ELECTION_TOKEN $up" >>"$1/log"; sleep 0.01; done`
 
 func TestRunLeavesNoTimeInWhichTwoCommandsRun(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP} {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := newPlace(t)
@@ -142,6 +147,7 @@ func TestRunLeavesNoTimeInWhichTwoCommandsRun(t *testing.T) {
 }
 
 func TestRunKeepsTheRecordUntilACommandDeafToSIGTERMIsDead(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(scatter+stay, "--ttl", "3s", "--grace", "1s")
 	daemon := p.pid("daemon")

@@ -18,6 +18,7 @@ import (
 const stay = `echo $$ >"$1/child"; while :; do sleep 0.05; done`
 
 func TestRunExitsWithTheStatusOfTheCommand(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]int{
 		"exit 0":        0,
 		"exit 7":        7,
@@ -35,6 +36,7 @@ func TestRunExitsWithTheStatusOfTheCommand(t *testing.T) {
 }
 
 func TestRunLogsHowTheCommandEnded(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run("exit 7")
 	require.Equal(t, 7, e.status(t))
@@ -47,6 +49,7 @@ func TestRunLogsHowTheCommandEnded(t *testing.T) {
 }
 
 func TestRunWarnsOfAStoreThatNobodyElseSees(t *testing.T) {
+	t.Parallel()
 	e := start(t, "run", "--store", "mem:", "job", "--", "true")
 	require.Zero(t, e.status(t))
 	require.Contains(t, e.err.String(), " warn: no other process sees this store")
@@ -57,6 +60,7 @@ func TestRunWarnsOfAStoreThatNobodyElseSees(t *testing.T) {
 }
 
 func TestRunTellsTheCommandWhatItLeads(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`echo "$ELECTION_NAME $ELECTION_ID $ELECTION_TTL $ELECTION_TOKEN"`, "--id", "me", "--ttl", "12s", "--grace", "1s")
 	require.Zero(t, e.status(t))
@@ -69,6 +73,7 @@ func TestRunTellsTheCommandWhatItLeads(t *testing.T) {
 }
 
 func TestRunPassesStandardInputAndOutputOn(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	cmd := exec.Command(elect, "run", "--store", p.store, "job", "--", "sh", "-c", "cat; echo to-stderr >&2")
 	cmd.Stdin = strings.NewReader("from stdin")
@@ -79,6 +84,7 @@ func TestRunPassesStandardInputAndOutputOn(t *testing.T) {
 }
 
 func TestRunForwardsSignalsToTheCommandsGroup(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGWINCH} {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := newPlace(t)
@@ -113,6 +119,7 @@ func TestRunAfterSIGTERMWaitsForTheCommandThenFreesTheRecordThenExitsWithItsStat
 }
 
 func TestRunAfterASecondSIGTERMKillsTheCommandAfterTheGrace(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`trap 'echo >"$1/told"' TERM; `+stay, "--grace", "500ms")
 	child := p.pid("child")
@@ -126,6 +133,7 @@ func TestRunAfterASecondSIGTERMKillsTheCommandAfterTheGrace(t *testing.T) {
 }
 
 func TestRunEndsTheWaitOnASignal(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.run(stay)
 	p.pid("child")
@@ -139,6 +147,7 @@ func TestRunEndsTheWaitOnASignal(t *testing.T) {
 }
 
 func TestRunStopsTheCommandBeforeTheTTLIfElectIsStopped(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	const ttl = 4 * time.Second
 	e := p.run(`trap '' TERM; `+stay, "--ttl", ttl.String(), "--grace", "1s")
@@ -164,6 +173,7 @@ func (p *place) pidAfter(name string, before int) int {
 }
 
 func TestRunCampaignsAgainAfterALoss(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`echo "$ELECTION_TOKEN" >>"$1/tokens"; `+stay, "--ttl", "3s", "--grace", "500ms")
 	first := p.pid("child")
@@ -177,6 +187,7 @@ func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 }
 
 func TestRunOnceExitsAfterALoss(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	// The TTL is too long for the guard to stop the command of its own accord.
 	e := p.run(`trap 'exit 0' TERM; `+stay, "--once", "--ttl", "5m")

@@ -22,6 +22,7 @@ func startWith(t *testing.T, env []string, args ...string) *proc {
 }
 
 func TestTheCommandDoesNotGetTheStoresSecrets(t *testing.T) {
+	t.Parallel()
 	redis := testenv.StartRedis(t, "--requirepass", "hunter2").Addr()
 	secrets := []string{"ELECT_STORE=redis://" + redis, "REDISCLI_AUTH=hunter2", "REDISCLI_SENTINEL_AUTH=hunter3"}
 	env := append([]string{"PGPASSWORD=of-another-store", "ELECT_STORE_DIR=x"}, secrets...)
@@ -43,6 +44,7 @@ func TestTheCommandDoesNotGetTheStoresSecrets(t *testing.T) {
 }
 
 func TestAnElectUnderElectRunDoesNotTakeAnotherStoreUnasked(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	env := []string{"ELECT_STORE=" + p.store, "XDG_RUNTIME_DIR=" + t.TempDir(), "XDG_STATE_HOME=" + t.TempDir()}
 	e := startWith(t, env, "run", "job", "--", elect, "status", "job")
@@ -59,6 +61,7 @@ func TestAnElectUnderElectRunDoesNotTakeAnotherStoreUnasked(t *testing.T) {
 }
 
 func TestASecretOnTheCommandLineIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	redis := testenv.StartRedis(t, "--requirepass", "hunter2").Addr()
 	const warning = ` warn: --store shows a secret to everybody on this host (ps): put it into the environment use="ELECT_STORE, REDISCLI_AUTH"` + "\n"
 	e := start(t, "run", "--store", "redis://:hunter2@"+redis, "job", "--", "true")

@@ -29,7 +29,8 @@ const (
 var errInUse = errors.New("the port is in use: use another, or port 0 for any that is free")
 
 const serveLong = `Serve a page that shows elections live: who leads, who is next, a timeline of
-who led when, and how each term ended. It needs a browser and nothing else.
+who led when, how each term ended, and the candidates that keep a roster (elect run
+--roster). It needs a browser and nothing else.
 
 Without a NAME it shows all elections of the store, up to 1,000, and looks every few
 seconds whether there are more. etcd and Consul are listed below the prefix in the URL;
@@ -120,6 +121,7 @@ func (o *outlook) open(ctx context.Context, out io.Writer, log *slog.Logger, nam
 	if len(names) == 0 {
 		c.Search(o.lister(store))
 	}
+	c.ReadRosters()
 	return c, store, nil
 }
 
@@ -164,7 +166,7 @@ func listenAt(ctx context.Context, address string) (net.Listener, error) {
 func announcePage(out io.Writer, log *slog.Logger, l net.Listener) {
 	addr, ok := l.Addr().(*net.TCPAddr)
 	if ok && !addr.IP.IsLoopback() {
-		log.Warn("others than this host can open the page, which asks for no password: they see who leads, and the values that leaders publish", "listen", addr.String())
+		log.Warn("others than this host can open the page, which asks for no password: they see who leads, and the values that leaders and candidates publish", "listen", addr.String())
 		if addr.IP.IsUnspecified() {
 			addr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: addr.Port}
 		}

@@ -33,9 +33,10 @@ func (p *proc) pageURL(t *testing.T) string {
 
 // shown is what a page is told of an election, in part.
 type shown struct {
-	Name   string
-	Heir   string
-	Spells []struct{ State, ID, End string }
+	Name           string
+	Heir           string
+	CandidateCount int
+	Spells         []struct{ State, ID, End string }
 }
 
 func (s shown) now() string {
@@ -78,6 +79,7 @@ func names(all []shown) []string {
 }
 
 func TestServeShowsAKilledLeaderAndItsSuccessor(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s, url := serve(t, "--store", p.store)
 	require.Empty(t, elections(t, url))
@@ -100,6 +102,7 @@ func TestServeShowsAKilledLeaderAndItsSuccessor(t *testing.T) {
 }
 
 func TestServeShowsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	for _, name := range []string{"team-a/x", "team-a/y", "team-b/z"} {
 		p.name = name
@@ -119,6 +122,7 @@ func TestServeShowsWhatIsAskedFor(t *testing.T) {
 }
 
 func TestServeWarnsIfOthersThanThisHostCanOpenThePage(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	s := start(t, "serve", "--store", p.store, "--listen", ":0")
 	s.pageURL(t)
@@ -128,6 +132,7 @@ func TestServeWarnsIfOthersThanThisHostCanOpenThePage(t *testing.T) {
 }
 
 func TestServeSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -152,6 +157,7 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 }
 
 func TestTheDemoIsShownOnAPage(t *testing.T) {
+	t.Parallel()
 	tmp := t.TempDir()
 	p := startCommand(t, demoCommand(tmp, "--serve=127.0.0.1:0"))
 	url := p.pageURL(t)
@@ -177,6 +183,7 @@ func TestTheDemoIsShownOnAPage(t *testing.T) {
 }
 
 func TestTheDemosPageEndsWithCtrlC(t *testing.T) {
+	t.Parallel()
 	tmp := t.TempDir()
 	p := startCommand(t, demoCommand(tmp, "--serve=127.0.0.1:0", "--ttl", "2s"))
 	url := p.pageURL(t)

@@ -74,6 +74,7 @@ func TestTheDemoKeepsItsPromisesOnRealServers(t *testing.T) {
 }
 
 func TestTheDemoOfEachOrderKeepsItsPromisesOnRealServersAndLeavesNothing(t *testing.T) {
+	t.Parallel()
 	for name, url := range servers(t) {
 		t.Run(name, func(t *testing.T) {
 			prefix := "elect-demos-" + strings.ToLower(rand.Text())
@@ -107,6 +108,7 @@ func requireNoKeys(t *testing.T, part string) {
 }
 
 func TestRunWatchStatusAndDoctorWorkOnRealServers(t *testing.T) {
+	t.Parallel()
 	urls := servers(t)
 	maps.Copy(urls, databases(t))
 	for name, url := range urls {
@@ -139,6 +141,7 @@ func TestRunWatchStatusAndDoctorWorkOnRealServers(t *testing.T) {
 			status, stdout, _ = finish(t, "doctor", "--store", url, "--ttl", "4s")
 			require.Zero(t, status, stdout)
 			require.Regexp(t, "(?m)^(OK   |WARN ) round trip: ", stdout) // the machine may be busy
+			require.Contains(t, stdout, "OK    roster: ")
 		})
 	}
 }

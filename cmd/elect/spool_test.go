@@ -14,6 +14,7 @@ import (
 )
 
 func TestSpoolWritesEverythingInOrder(t *testing.T) {
+	t.Parallel()
 	var out bytes.Buffer
 	s := newSpool(&out)
 	want := ""
@@ -39,6 +40,7 @@ func (w *stuck) Write(b []byte) (int, error) {
 }
 
 func TestSpoolKeepsNobodyWaitingAndCountsWhatItDrops(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := &stuck{released: make(chan struct{})}
 		s := newSpool(out)
@@ -56,6 +58,7 @@ func TestSpoolKeepsNobodyWaitingAndCountsWhatItDrops(t *testing.T) {
 }
 
 func TestSpoolSaysWhatIsMissingInTheFormatOfTheLog(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := &stuck{released: make(chan struct{})}
 		s := &settings{stderr: newSpool(out), format: asJSON, level: "error"}
@@ -84,6 +87,7 @@ func TestSpoolSaysWhatIsMissingInTheFormatOfTheLog(t *testing.T) {
 }
 
 func TestSpoolEndsWithoutAnOutputThatTakesNothing(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		out := &stuck{released: make(chan struct{})}
 		s := newSpool(out)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/electkv/election"
 	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/snapshot"
 )
@@ -28,6 +29,11 @@ The leader's age compares the clocks of two hosts. Where there is a succession, 
 output also has the leader's rank, the heir, which leads next, and the heirs: the
 candidates that the leader's --heirs name, whether they are there or not. JSON has
 since, rank, heir (with id, value, rank and since) and heirs, as far as they are known.
+
+Where candidates keep a roster (elect run --roster), MEMBERS counts those that take part.
+JSON has members, each with id, value, rank, role ("leader", "heir", "candidate" or
+"observer"), since, safe and number, which is larger for one that came later. A record
+there that another program wrote has foreign.
 
 Where a hold keeps the election closed (elect run --hold), NOTE says until about when,
 by the clock of the host that began COMMAND. JSON has hold, with id, since and until.
@@ -216,6 +222,11 @@ func columns() []column {
 			cell: func(s snapshot.State) string { return dash(short(strings.Join(s.Heirs, ","))) },
 			when: func(s snapshot.State) bool { return len(s.Heirs) > 0 },
 		},
+		{
+			head: "MEMBERS",
+			cell: func(s snapshot.State) string { return dash(describeMembers(s.Members)) },
+			when: func(s snapshot.State) bool { return len(s.Members) > 0 },
+		},
 		{head: "NOTE", cell: note, when: func(s snapshot.State) bool { return note(s) != "" }},
 	}
 }
@@ -241,6 +252,31 @@ func age(since *time.Time, now time.Time) string {
 		return ""
 	}
 	return max(now.Sub(*since), 0).Round(time.Second).String()
+}
+
+// describeMembers counts the members of a roster.
+func describeMembers(all []snapshot.Member) string {
+	var candidates, observers, foreign int
+	for _, m := range all {
+		switch {
+		case m.Foreign:
+			foreign++
+		case m.Role == election.RoleObserver:
+			observers++
+		default:
+			candidates++
+		}
+	}
+	text := []string{}
+	for _, some := range []struct {
+		n    int
+		what string
+	}{{candidates, "candidates"}, {observers, "observers"}, {foreign, "foreign"}} {
+		if some.n > 0 {
+			text = append(text, fmt.Sprint(some.n, " ", some.what))
+		}
+	}
+	return strings.Join(text, ", ")
 }
 
 // describeHeir says in words who is next, if anybody.

@@ -55,6 +55,7 @@ func TestAServerOfAnotherKindThanTheURLsIsNamed(t *testing.T) {
 }
 
 func TestAServerOfTheRightKindIsNotDoubted(t *testing.T) {
+	t.Parallel()
 	redis := testenv.StartRedis(t, "--requirepass", "secret").Addr()
 	for url, want := range map[string]string{
 		"redis://" + redis: "NOAUTH",

@@ -87,6 +87,7 @@ const (
 )
 
 func TestALeaderThatEndsHandsOverToItsHeirWhenItsCommandIsDead(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
 		anna := p.stand("anna", isLeader, "--succession", "first")
 		child := p.pid("child-anna")
@@ -110,6 +111,7 @@ func TestALeaderThatEndsHandsOverToItsHeirWhenItsCommandIsDead(t *testing.T) {
 }
 
 func TestResignReturnsWhenTheCommandIsDeadAndSaysWhoLeads(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
 		anna := p.stand("anna", isLeader, "--succession", "first")
 		child := p.pid("child-anna")
@@ -126,6 +128,7 @@ func TestResignReturnsWhenTheCommandIsDeadAndSaysWhoLeads(t *testing.T) {
 }
 
 func TestResignNeedsNoSuccession(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.stand("anna", isLeader)
 	child := p.pid("child-anna")
@@ -142,6 +145,7 @@ func TestResignNeedsNoSuccession(t *testing.T) {
 }
 
 func TestAResignedTermIsNoLossToRunOnce(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`trap 'exit 7' TERM; `+stay, "--once")
 	p.pid("child")
@@ -152,6 +156,7 @@ func TestAResignedTermIsNoLossToRunOnce(t *testing.T) {
 }
 
 func TestTransferMakesACandidateTheLeaderThatWasNotNext(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
 		p.stand("anna", isLeader, "--succession", "rank", "--rank", "3")
 		child := p.pid("child-anna")
@@ -170,6 +175,7 @@ func TestTransferMakesACandidateTheLeaderThatWasNotNext(t *testing.T) {
 }
 
 func TestTransferToWhomLeadsAlreadyDoesNothing(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.stand("anna", isLeader)
 	rec, _ := p.record()
@@ -180,6 +186,7 @@ func TestTransferToWhomLeadsAlreadyDoesNothing(t *testing.T) {
 }
 
 func TestTransferToNobodyKnownLeavesTheLeaderAndSaysWhoIsNext(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
 		p.stand("anna", isLeader, "--succession", "first", "--ttl", "3s")
 		p.stand("ben", isHeir, "--succession", "first", "--ttl", "3s")
@@ -197,6 +204,7 @@ func TestTransferToNobodyKnownLeavesTheLeaderAndSaysWhoIsNext(t *testing.T) {
 }
 
 func TestTransferWithoutASuccessionSaysWhatIsMissing(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.stand("anna", isLeader, "--succession", "none")
 	p.stand("ben", "waiting", "--succession", "none")
@@ -207,6 +215,7 @@ func TestTransferWithoutASuccessionSaysWhatIsMissing(t *testing.T) {
 }
 
 func TestALockOfOthersIsAskedForNothing(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	file := filepath.Join(strings.TrimPrefix(p.store, "file://"), "safes", "job")
 	require.NoError(t, os.WriteFile(file, []byte("theirs"), 0o600))
@@ -222,6 +231,7 @@ func TestALockOfOthersIsAskedForNothing(t *testing.T) {
 }
 
 func TestARequestIsGivenUpWhenItsTimeIsOver(t *testing.T) {
+	t.Parallel()
 	t.Run("and no leader heeded it", func(t *testing.T) {
 		p := newPlace(t)
 		c, err := election.New(p.kv, "job", &election.Options{ID: "deaf"})
@@ -249,6 +259,7 @@ func TestARequestIsGivenUpWhenItsTimeIsOver(t *testing.T) {
 }
 
 func TestAHigherRankTakesOverWhenItHasBeenHeirForLong(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
 		anna := p.stand("anna", isLeader, "--succession", "rank", "--rank", "1", "--ttl", "1m", "--grace", "20s", "--stability", "1s")
 		child := p.pid("child-anna")
@@ -261,6 +272,7 @@ func TestAHigherRankTakesOverWhenItHasBeenHeirForLong(t *testing.T) {
 }
 
 func TestTheLeadershipGoesRoundTheRing(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	flags := []string{"--succession", "ring", "--ttl", "3s", "--max-term", "3s"}
 	p.stand("a", isLeader, flags...)
@@ -279,6 +291,7 @@ func TestTheLeadershipGoesRoundTheRing(t *testing.T) {
 }
 
 func TestTheLeaderSaysWhoIsNextInLine(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.stand("anna", isLeader, "--succession", "line", "--heirs", "cleo, ben")
 	p.stand("ben", isHeir, "--succession", "line")
@@ -294,6 +307,7 @@ func TestTheLeaderSaysWhoIsNextInLine(t *testing.T) {
 }
 
 func TestStatusTellsOfTheHeirAndOfRanksAndAges(t *testing.T) {
+	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
 		begun := time.Now().Truncate(time.Millisecond)
 		p.stand("anna", isLeader, "--succession", "rank", "--rank", "9")
@@ -318,6 +332,7 @@ func TestStatusTellsOfTheHeirAndOfRanksAndAges(t *testing.T) {
 }
 
 func TestStatusSaysThatItCannotTellWhoIsHeirAndFailsNotForIt(t *testing.T) {
+	t.Parallel()
 	server := testenv.StartRedis(t, "--user", "alice", "on", ">pw", "~job", "~{job}:*", "&*", "+@all")
 	admin := redis.NewClient(&redis.Options{Addr: server.Addr()})
 	t.Cleanup(func() { require.NoError(t, admin.Close()) })
@@ -330,6 +345,7 @@ func TestStatusSaysThatItCannotTellWhoIsHeirAndFailsNotForIt(t *testing.T) {
 }
 
 func TestDoctorSaysThatANameIsReserved(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.stand("anna", isLeader, "--succession", "first")
 	p.stand("ben", isHeir, "--succession", "first")

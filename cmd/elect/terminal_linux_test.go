@@ -37,6 +37,7 @@ func (p *place) runAtTerminal(script string) (*proc, *os.File) {
 }
 
 func TestRunAtATerminalLetsTheCommandRead(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e, keys := p.runAtTerminal(`read line; echo "got $line"; exit 4`)
 	_, err := keys.WriteString("hello\n")
@@ -46,6 +47,7 @@ func TestRunAtATerminalLetsTheCommandRead(t *testing.T) {
 }
 
 func TestRunAtATerminalCannotBeSuspendedAndCtrlCEndsTheCommand(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	// It starts nothing when keys are typed: a child that is stopped between vfork and
 	// exec would hold up the shell, of which nobody is told then.

@@ -77,6 +77,7 @@ func everywhere(t *testing.T, test func(t *testing.T, p *place)) {
 
 // Three hosts start the job at the same minute, the last one when the job is done.
 func TestTheHostsOfOneTickRunItsJobOnce(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, p *place) {
 		host := func(id string) *proc {
 			return p.run(begin+"sleep 0.3", "--try", "--ttl", tickTTL.String(), "--grace", "500ms", "--hold", "1m", "--id", id)
@@ -103,6 +104,7 @@ func TestTheHostsOfOneTickRunItsJobOnce(t *testing.T) {
 }
 
 func TestTheNextTickRunsTheJobAgain(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	require.Zero(t, p.job("", "--try").status(t))
 	for deadline := time.Now().Add(2 * time.Minute); len(p.begins()) < 2; {
@@ -116,6 +118,7 @@ func TestTheNextTickRunsTheJobAgain(t *testing.T) {
 
 // The host that runs the job goes down in the middle of it.
 func TestAfterAKilledElectNobodyRunsTheJobBeforeTheHoldIsOver(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, p *place) {
 		one := p.job(stay, "--id", "one")
 		child := p.pid("child")
@@ -131,6 +134,7 @@ func TestAfterAKilledElectNobodyRunsTheJobBeforeTheHoldIsOver(t *testing.T) {
 }
 
 func TestTryExitsAtOnceWithAStatusOfItsOwnIfAnotherLeads(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	p.run(stay, "--id", "host-7")
 	p.pid("child")
@@ -146,6 +150,7 @@ func TestTryExitsAtOnceWithAStatusOfItsOwnIfAnotherLeads(t *testing.T) {
 }
 
 func TestTryRunsTheCommandIfNobodyLeads(t *testing.T) {
+	t.Parallel()
 	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -KILL $$": 137} {
 		p := newPlace(t)
 		require.Equal(t, want, p.run(script, "--try").status(t))
@@ -155,6 +160,7 @@ func TestTryRunsTheCommandIfNobodyLeads(t *testing.T) {
 }
 
 func TestTryDoesNotCampaignAgainAfterALoss(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(`trap 'exit 0' TERM; `+stay, "--try", "--ttl", "5m")
 	p.pid("child")
@@ -164,6 +170,7 @@ func TestTryDoesNotCampaignAgainAfterALoss(t *testing.T) {
 }
 
 func TestTryAndHoldRefuseWhatCannotWork(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, row := range []struct{ store, flag, want string }{
 		{"mem:", "--hold=-1s", "--hold -1s is negative"},

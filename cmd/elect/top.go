@@ -16,7 +16,8 @@ import (
 
 const topLong = `Show elections live on a terminal: who leads and for how long, who is next, how
 often leaders changed, and a timeline. A key opens one election: its candidates, and how
-each term ended.
+each term ended. The candidates that only wait are listed if they keep a roster (elect
+run --roster).
 
 Without a NAME it shows all elections of the store, as elect serve does. It writes
 nothing to the store. Keys: arrows, enter, q to quit; ? shows all.

@@ -21,6 +21,7 @@ func flagged(ttl, grace time.Duration, given ...string) *runFlags {
 }
 
 func TestTheGraceThatNobodyNamedFitsEachTTL(t *testing.T) {
+	t.Parallel()
 	address, err := stores.Parse("mem:", os.Getenv)
 	require.NoError(t, err)
 	store, err := address.Open()
@@ -38,6 +39,7 @@ func TestTheGraceThatNobodyNamedFitsEachTTL(t *testing.T) {
 }
 
 func TestTheUsualTTLAndGraceAreWhatTheHelpSays(t *testing.T) {
+	t.Parallel()
 	f := flagged(usualTTL, usualGrace)
 	margin, err := f.settle(func(time.Duration) bool { return true })
 	require.NoError(t, err)
@@ -47,6 +49,7 @@ func TestTheUsualTTLAndGraceAreWhatTheHelpSays(t *testing.T) {
 }
 
 func TestTheTTLThatNobodyNamedFitsTheStoreAndTheGrace(t *testing.T) {
+	t.Parallel()
 	for url, want := range map[string]time.Duration{
 		"consul://127.0.0.1:1":             15 * time.Second,
 		"consul://127.0.0.1:1?min-ttl=40s": 40 * time.Second,
@@ -75,6 +78,7 @@ func TestTheTTLThatNobodyNamedFitsTheStoreAndTheGrace(t *testing.T) {
 }
 
 func TestWhatTheUserSaidOfTTLAndGraceIsRefusedIfItDoesNotFit(t *testing.T) {
+	t.Parallel()
 	f := flagged(4*time.Second, 5*time.Second, "ttl", "grace")
 	_, err := f.settle(func(ttl time.Duration) bool { return ttl >= 20*time.Second })
 	require.ErrorContains(t, err, "--grace 5s does not fit --ttl 4s")
@@ -82,6 +86,7 @@ func TestWhatTheUserSaidOfTTLAndGraceIsRefusedIfItDoesNotFit(t *testing.T) {
 }
 
 func TestRunTakesAShortTTLWithoutAGrace(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run("true", "--ttl", "4s")
 	require.Zero(t, e.status(t))

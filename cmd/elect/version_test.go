@@ -9,6 +9,7 @@ import (
 )
 
 func TestTheVersionIsTheReleaseOrTheModulesOrTheRevision(t *testing.T) {
+	t.Parallel()
 	const revision = "0123456789abcdef0123456789abcdef01234567"
 	for _, row := range []struct {
 		about, release, module string

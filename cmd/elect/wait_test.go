@@ -74,6 +74,7 @@ func TestRunSaysWhatItWaitsForWhileNobodyAnswers(t *testing.T) {
 }
 
 func TestRunEndsTheWaitForAStoreOnASignal(t *testing.T) {
+	t.Parallel()
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 		e := start(t, "run", "--store", "redis://127.0.0.1:1", "job", "--", "true")
 		e.says(t, "waiting for the store")
@@ -155,6 +156,7 @@ func withoutWarning(stderr string) string {
 }
 
 func TestAStoreThatIsWaitedForIsToldOfAtABoundedRate(t *testing.T) {
+	t.Parallel()
 	for name, of := range map[string]func(try int) error{
 		"the same":      func(int) error { return errors.New("down") },
 		"another again": func(try int) error { return fmt.Errorf("port %d is closed", try) },

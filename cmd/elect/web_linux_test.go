@@ -279,6 +279,7 @@ func requireTrust(t *testing.T, of *crowd, then time.Time) {
 }
 
 func TestAnElectThatIsCutOffIsReadyForATTLAndAliveForEver(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	server := testenv.StartRedis(t).Addr()
 	p.store = "redis://" + server
@@ -287,6 +288,7 @@ func TestAnElectThatIsCutOffIsReadyForATTLAndAliveForEver(t *testing.T) {
 	p.pid("child")
 	e := start(t, "run", "--store", "redis://"+proxy.Addr(), local, "--ttl", "2s", "--grace", "200ms", "--succession", "none", "job", "--", "true")
 	c := callerOf(t, e)
+	eventually(t, "it is ready", func() bool { return c.code("/readyz") == 200 })
 	var last atomic.Int64
 	for range 40 { // it hears nothing but what it asks for
 		require.Equal(t, 200, c.code("/readyz"))

@@ -74,6 +74,7 @@ func (c *caller) code(path string) int {
 const local = "--http=127.0.0.1:0"
 
 func TestRunAnswersOverHTTP(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	first := p.run(stay, local, "--id", "one")
 	p.pid("child")
@@ -116,6 +117,7 @@ func TestRunAnswersOverHTTP(t *testing.T) {
 }
 
 func TestRunAnswersOnAUnixSocketAndTakesThePlaceOfOneThatWasKilled(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	socket := filepath.Join(p.notes, "elect.sock")
 	e := p.run(stay, "--http", "unix:"+socket)
@@ -148,6 +150,7 @@ func TestRunAnswersOnAUnixSocketAndTakesThePlaceOfOneThatWasKilled(t *testing.T)
 }
 
 func TestRunRefusesAnAddressThatItCannotAnswerAt(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer taken.Close()
@@ -184,6 +187,7 @@ func TestRunRefusesAnAddressThatItCannotAnswerAt(t *testing.T) {
 }
 
 func TestRunRefusesATokenThatNobodyCouldSend(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for text, want := range map[string]string{" \n": " is empty: ", "two words\n": " has more in it than one word", "ü": " has more in it than one word"} {
 		file := filepath.Join(dir, "token")
@@ -199,6 +203,7 @@ func TestRunRefusesATokenThatNobodyCouldSend(t *testing.T) {
 }
 
 func TestAPostWithTheTokenChangesTheLeader(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	file := filepath.Join(p.notes, "token")
 	require.NoError(t, os.WriteFile(file, []byte("xyzzy\n"), 0o600))
@@ -245,6 +250,7 @@ func TestRunAnswersWhileItWaitsForItsStore(t *testing.T) {
 }
 
 func TestRunEndsThoughSomebodyFollowsItsEvents(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	e := p.run(stay, local, "--id", "me")
 	p.pid("child")
@@ -271,6 +277,7 @@ func TestRunEndsThoughSomebodyFollowsItsEvents(t *testing.T) {
 }
 
 func TestWithoutACommandTheLeaseIsKeptUntilThoseWhoAskHaveHadTheGrace(t *testing.T) {
+	t.Parallel()
 	const grace = 2 * time.Second
 	p := newPlace(t)
 	file := filepath.Join(p.notes, "token")
@@ -303,6 +310,7 @@ func TestWithoutACommandTheLeaseIsKeptUntilThoseWhoAskHaveHadTheGrace(t *testing
 }
 
 func TestWithoutACommandOnceEndsWithTheTerm(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	for _, c := range []struct {
 		end    func(e *proc)

@@ -26,12 +26,14 @@ type Chronicle struct {
 	forgotten uint64        // the seq when an election was last forgotten
 	changed   chan struct{} // closed at the next change
 	search    Search
+	looked    string // the election that somebody looks at
 }
 
 // A followed election is one whose safes are watched.
 type followed struct {
 	Election
-	stop context.CancelFunc
+	stop   context.CancelFunc
+	roster reading
 }
 
 // New returns a chronicle of elections in a store, at first of none. Close must be called in
@@ -86,20 +88,22 @@ func (c *Chronicle) forget(f *followed) {
 
 // Mark adds what was done to a candidate of an election that is followed.
 func (c *Chronicle) Mark(name string, m Mark) {
-	c.update(name, func(e *Election) { e.Marks = latest(append(e.Marks, m), mostMarks) })
+	c.update(name, func(e *Election) bool {
+		e.Marks = latest(append(e.Marks, m), mostMarks)
+		return true
+	})
 }
 
 // SetCandidates says which candidates an election that is followed has.
 func (c *Chronicle) SetCandidates(name string, all []Candidate) {
-	c.update(name, func(e *Election) { e.Candidates = slices.Clone(all) })
+	c.update(name, func(e *Election) bool { return e.setCandidates(all, "") })
 }
 
-// update changes what is known of an election, if it is followed.
-func (c *Chronicle) update(name string, change func(*Election)) {
+// update changes what is known of an election, if it is followed. Change reports whether it has.
+func (c *Chronicle) update(name string, change func(*Election) (news bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.elections[name]; f != nil {
-		change(&f.Election)
+	if f := c.elections[name]; f != nil && change(&f.Election) {
 		c.tell(f)
 	}
 }

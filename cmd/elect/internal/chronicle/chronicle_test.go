@@ -48,6 +48,16 @@ func (o onlooker) Delete(context.Context, string, kv.Record) error {
 	return errors.ErrUnsupported
 }
 
+// Members passes a reading of a roster on.
+func (o onlooker) Members(ctx context.Context, name string, most int) ([]kv.Held, uint64, error) {
+	return o.Store.(kv.Roster).Members(ctx, name, most)
+}
+
+// AwaitMembers passes a wait for a change of a roster on.
+func (o onlooker) AwaitMembers(ctx context.Context, name string, version uint64) error {
+	return o.Store.(kv.Roster).AwaitMembers(ctx, name, version)
+}
+
 // follow has a chronicle follow elections of a store, which it may only read.
 func follow(t *testing.T, store kv.Store, names ...string) *chronicle.Chronicle {
 	t.Helper()
@@ -60,7 +70,12 @@ func follow(t *testing.T, store kv.Store, names ...string) *chronicle.Chronicle 
 // campaign has a candidate campaign for "job" until the test or stop ends that.
 func campaign(t *testing.T, store kv.Store, id string) (stop func()) {
 	t.Helper()
-	candidate, err := election.New(store, "job", &election.Options{ID: id, TTL: ttl})
+	return campaignWith(t, store, &election.Options{ID: id, TTL: ttl})
+}
+
+func campaignWith(t *testing.T, store kv.Store, options *election.Options) (stop func()) {
+	t.Helper()
+	candidate, err := election.New(store, "job", options)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -179,7 +194,7 @@ func TestTimeInWhichTheStoreCannotBeWatchedIsUnknown(t *testing.T) {
 	c := follow(t, view.Store, "job")
 	e := await(t, c, leads("anna"))
 	found := e.Now()
-	require.True(t, found.Found, "it led before anybody looked")
+	require.True(t, found.Told, "it led before anybody looked")
 
 	view.On(kvfault.Watch).Fail(errors.New("the cable is cut"))
 	e = await(t, c, func(e chronicle.Election) bool { return e.Now().State == chronicle.Unknown })

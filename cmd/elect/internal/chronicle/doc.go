@@ -1,6 +1,6 @@
 // Package chronicle follows elections from the outside, and keeps for each who led when, for
-// people to look at. It only reads: it watches the leader's safe and the heir's, and reads the
-// hold of an election that falls vacant.
+// people to look at. It only reads: it watches the leader's safe and the heir's, reads the hold of
+// an election that falls vacant and, if it is asked to, the roster now and then.
 //
 // # What an observer can tell
 //
@@ -17,6 +17,11 @@
 // An observer does not see refreshes, so it cannot tell how long a leader may still trust its
 // lease. What comes and goes between two looks of a store that is polled goes unseen.
 //
+// Rosters are read in turn, at most five in a second. So what is known of a roster is some seconds
+// old, or some minutes if there are very many elections. The watches tell who leads and who is the
+// heir.
+//
 // All times are readings of the clock of package boottime in the observer's own process, taken
-// when a change was seen. Only Since in [Owner] is the owner's wall clock.
+// when a change was seen. Only Since in [Owner] and [Candidate] is by a wall clock, that of the host
+// it is about.
 package chronicle

@@ -2,6 +2,7 @@ package chronicle
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/electkv/election/internal/machine"
@@ -13,6 +14,10 @@ const (
 	mostSpells = 256
 	mostHeirs  = 256
 	mostMarks  = 64
+
+	// mostCandidates is how many it keeps, and mostValue how many bytes of a candidate's value.
+	mostCandidates = 20
+	mostValue      = 200
 
 	// memory is how long an heir that has gone is still thought of. The watches of the two
 	// safes are not in step, and one of them may be polled.
@@ -35,20 +40,36 @@ type Election struct {
 	// Trouble says why the store cannot be watched; empty if it can be.
 	Trouble string
 
-	// What the observer itself does not see, and was told.
+	// Candidates are those that are known to take part, by a roster or because somebody has told:
+	// the leader and the heir, if they are among them, and those that are named first, in the order
+	// in which they are named.
+	Candidates     []Candidate
+	CandidateCount int    // how many there are in all
+	Unlisted       string // why the roster cannot be read; empty if it can be
 
-	Candidates []Candidate // those that are known beside the leader and the heir
-	Marks      []Mark
+	Marks []Mark // what the observer was told
 
 	seq      uint64 // of its last change
 	listed   bool   // its name was found
+	recalled bool   // the terms before the first that was seen are known, if anybody knows them
 	troubles map[string]string
 }
 
-// A Candidate is one that somebody knows of who sees more than the store shows.
+// A Candidate is one that is known to take part. Candidates can be compared with ==.
 type Candidate struct {
-	ID    string
-	State string // in a word or two
+	ID      string // empty if foreign
+	State   string // in a word or two; empty if what the observer sees tells: see [Election.Standing]
+	Rank    int
+	Value   string    // its beginning
+	Since   time.Time // when it came, by its own wall clock; zero if unknown
+	Foreign bool      // it is a record in the roster that another program wrote
+
+	signs string // how the signatures of its campaigns begin, if that is known
+}
+
+// owns reports whether a record is a candidate's.
+func (c *Candidate) owns(o Owner) bool {
+	return c.ID == o.ID && strings.HasPrefix(o.signature, c.signs)
 }
 
 // A Mark is what was done to a candidate, for example by a test.
@@ -76,6 +97,29 @@ func (e *Election) Heir() (Spell, bool) {
 	return Spell{}, false
 }
 
+// The words for those that the observer sees.
+const (
+	leads  = "leads"
+	isHeir = "heir"
+)
+
+// Standing says in a word what one of the candidates is.
+func (e *Election) Standing(c Candidate) string {
+	heir, next := e.Heir()
+	now := e.Now()
+	switch {
+	case c.Foreign:
+		return "foreign"
+	case c.State != "":
+		return c.State
+	case now.State == Led && c.owns(now.Owner):
+		return leads
+	case next && c.owns(heir.Owner):
+		return isHeir
+	}
+	return "waits"
+}
+
 // Terms returns how many terms have begun since a time.
 func (e *Election) Terms(since time.Duration) int {
 	n := 0
@@ -89,14 +133,24 @@ func (e *Election) Terms(since time.Duration) int {
 
 // How says in words how a spell ended, if it was a term: Spells[i].
 func (e *Election) How(i int) string {
-	switch e.Spells[i].End {
-	case HandedOver:
+	s := e.Spells[i]
+	why := because(s.Reason)
+	switch {
+	case s.End == HandedOver && why != "":
+		return "handed over to " + e.Spells[i+1].Owner.ID + ", its heir, without a gap: " + why
+	case s.End == HandedOver:
 		return "handed over to " + e.Spells[i+1].Owner.ID + ", its heir, without a gap"
-	case Lost:
+	case s.End == Lost && why != "":
+		return "lost: " + why
+	case s.End != "" && why != "":
+		return "ended: " + why
+	case s.End == Lost:
 		return "lost: it did not hand over, though it had an heir"
-	case Over:
+	case s.End == Over && s.Told:
+		return "given up or lost: it did not hand over"
+	case s.End == Over:
 		return "given up or lost: it had no heir"
-	case Unseen:
+	case s.End == Unseen:
 		return "ended while the store could not be watched"
 	}
 	return ""
@@ -125,6 +179,9 @@ func (e *Election) see(rec kv.Record, vacant bool, at time.Duration) bool {
 		}
 	}
 	e.Spells, e.Hold = latest(append(e.Spells, next), mostSpells), time.Time{}
+	if next.State == Led {
+		e.recall(rec, at, time.Now())
+	}
 	return true
 }
 
@@ -194,6 +251,36 @@ func (e *Election) seeHeir(rec kv.Record, vacant bool, at time.Duration) (news b
 	}
 	e.Heirs = latest(append(e.Heirs, Spell{From: at, Owner: owner}), mostHeirs)
 	return true
+}
+
+// setCandidates takes in who takes part, or why that cannot be told, and reports whether that is
+// news.
+func (e *Election) setCandidates(all []Candidate, why string) (news bool) {
+	some := e.foremost(all)
+	news = !slices.Equal(some, e.Candidates) || len(all) != e.CandidateCount || why != e.Unlisted
+	e.Candidates, e.CandidateCount, e.Unlisted = some, len(all), why
+	return news
+}
+
+// foremost returns the candidates that are kept.
+func (e *Election) foremost(all []Candidate) []Candidate {
+	if len(all) <= mostCandidates {
+		return slices.Clone(all)
+	}
+	kept := []int{}
+	for _, first := range []bool{true, false} {
+		for i, c := range all {
+			if word := e.Standing(c); len(kept) < mostCandidates && (word == leads || word == isHeir) == first {
+				kept = append(kept, i)
+			}
+		}
+	}
+	slices.Sort(kept)
+	some := []Candidate{}
+	for _, i := range kept {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // trouble notes why a safe cannot be watched, or that it can be, and reports whether that

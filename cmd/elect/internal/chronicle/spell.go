@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/electkv/election"
 	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/kv"
 )
@@ -29,7 +30,7 @@ type End string
 const (
 	HandedOver End = "handed over" // the heir leads by the leader's own act
 	Lost       End = "lost"        // an heir stood, and the leader did not hand over to it
-	Over       End = "over"        // no heir stood: it was given up, or lost
+	Over       End = "over"        // it was not handed over, and no heir is known of: it was given up, or lost
 	Unseen     End = "unseen"      // it ended while the store could not be watched
 )
 
@@ -40,8 +41,11 @@ type Spell struct {
 	From  time.Duration
 	To    time.Duration // zero while it goes on
 	Found bool          // it had begun before it was first seen, at From
+	Told  bool          // it had begun before, and From, and To if it is over, are by the clocks of those who led
 	Owner Owner         // of the record; zero if there is none
 	End   End
+	// Reason is why a term ended, as its leader told the next; empty as long as that is not known.
+	Reason election.Reason
 }
 
 // An Owner is who has a record, as the record tells. Of long texts only the beginning is kept.
@@ -73,8 +77,10 @@ func ownerOf(rec kv.Record) Owner {
 }
 
 // beginning returns a text that is no longer than people read.
-func beginning(text string) string {
-	const most = 1 << 10
+func beginning(text string) string { return cut(text, 1<<10) }
+
+// cut returns at most so many bytes of a text.
+func cut(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -41,7 +41,7 @@ func Failover(ttl time.Duration) Play {
 }
 
 func failover(ctx context.Context, s *Stage) error {
-	if err := s.enter(s.Play.Parts...); err != nil {
+	if err := s.stand(s.Play.Parts...); err != nil {
 		return err
 	}
 	first, err := s.leader(ctx, "")

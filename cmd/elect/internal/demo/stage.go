@@ -35,8 +35,7 @@ type Stage struct {
 	// Curtain is called when all that is to be seen has happened, before the candidates end.
 	Curtain func()
 
-	events  chan history.Event
-	cast    map[string]*witness.Process
+	troupe
 	roles   map[string]string // of those who told, as they said last
 	history history.History
 }
@@ -54,8 +53,9 @@ func (s *Stage) Perform(ctx context.Context) (history.History, error) {
 	s.history = history.History{About: history.About{
 		Title: "elect demo", TTL: s.TTL, Life: life.Max, Slack: s.Slack,
 	}}
-	s.events = make(chan history.Event)
-	s.cast, s.roles = map[string]*witness.Process{}, map[string]string{}
+	s.troupe, s.roles = newTroupe(s.note), map[string]string{}
+	p := s.Play.Parts[0] // longer than anything is promised within
+	s.patience = life.Max + 2*p.Stability + p.MaxTerm + s.Slack + 5*time.Second
 	stop := func() {}
 	if s.Play.Ordered() {
 		stop = s.observe(ctx)
@@ -69,14 +69,12 @@ func (s *Stage) Perform(ctx context.Context) (history.History, error) {
 	return s.history, errors.Join(err, s.clean(ctx))
 }
 
-// enter starts candidates.
-func (s *Stage) enter(parts ...Part) error {
+// stand starts candidates.
+func (s *Stage) stand(parts ...Part) error {
 	for _, part := range parts {
-		p, err := start(s.Command(part), part.ID, s.events)
-		if err != nil {
+		if err := s.enter(part.ID, s.Command(part)); err != nil {
 			return err
 		}
-		s.cast[part.ID] = p
 	}
 	return nil
 }
@@ -174,75 +172,6 @@ func (s *Stage) leads(who string) bool {
 		}
 	}
 	return false
-}
-
-// errSlow ends the play when what should happen does not.
-var errSlow = errors.New("demo: what should follow did not happen in time")
-
-// patience is how long the stage waits for what should follow: longer than
-// anything is promised within.
-func (s *Stage) patience() time.Duration {
-	p := s.Play.Parts[0]
-	return s.history.Life + 2*p.Stability + p.MaxTerm + s.Slack + 5*time.Second
-}
-
-// await notes what happens until cue is given.
-func (s *Stage) await(ctx context.Context, cue func(history.Event) bool) error {
-	late := time.NewTimer(s.patience())
-	defer late.Stop()
-	for {
-		select {
-		case e := <-s.events:
-			s.note(e)
-			if cue(e) {
-				return nil
-			}
-		case <-late.C:
-			return errSlow
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
-
-// until notes what happens until something holds.
-func (s *Stage) until(ctx context.Context, holds func() bool) error {
-	if holds() {
-		return nil
-	}
-	return s.await(ctx, func(history.Event) bool { return holds() })
-}
-
-// during notes what happens while something is done.
-func (s *Stage) during(ctx context.Context, do func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.patience(), errSlow)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- do(ctx) }()
-	for {
-		select {
-		case e := <-s.events:
-			s.note(e)
-		case err := <-done:
-			return err
-		}
-	}
-}
-
-// pass lets time pass.
-func (s *Stage) pass(ctx context.Context, d time.Duration) error {
-	over := time.NewTimer(d)
-	defer over.Stop()
-	for {
-		select {
-		case e := <-s.events:
-			s.note(e)
-		case <-over.C:
-			return nil
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // leave ends all processes, and notes their last words: the leader's at the end,

@@ -71,7 +71,7 @@ func inTurn(steps ...func() error) error {
 // comes starts a candidate and waits for its role.
 func (a *actors) comes(ctx context.Context, p Part, role election.Role) func() error {
 	return func() error {
-		if err := a.enter(p); err != nil {
+		if err := a.stand(p); err != nil {
 			return err
 		}
 		return a.becomes(ctx, p, role)()

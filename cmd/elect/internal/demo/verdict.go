@@ -1,6 +1,6 @@
 // Package demo plays elections of three processes, of which some are killed, put to
-// sleep or asked to give way, and has their records judged (packages history and
-// oracle).
+// sleep or asked to give way, and meetings of five that form groups in a network that is
+// parted. It has their records judged (packages history and oracle).
 package demo
 
 import (

@@ -31,7 +31,25 @@ func Examine(ctx context.Context, store *stores.Store, ttl time.Duration) []stor
 	if trip.Level == stores.Fail {
 		return append(findings, store.ExamineFailed(ctx)...)
 	}
-	return append(findings, store.Examine(ctx, ttl)...)
+	return append(append(findings, roster(ctx, store.KV)), store.Examine(ctx, ttl)...)
+}
+
+// roster says whether candidates can be listed.
+func roster(ctx context.Context, store kv.Store) stores.Finding {
+	f := stores.Finding{Level: stores.OK, Subject: "roster", Found: "candidates can be listed (elect run --roster)"}
+	lists, ok := store.(kv.Roster)
+	if !ok {
+		f.Found = "this store keeps none: the leader and the heir are known, and no other candidates"
+		return f
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, stores.CallTime, fmt.Errorf("no answer within %v", stores.CallTime))
+	defer cancel()
+	if _, _, err := lists.Members(ctx, scratch(), 1); err != nil {
+		f.Level, f.Found = stores.Warn, err.Error()
+		f.Why = "elect status and others read the candidates of an election that way"
+		f.Advice = "see that this user may list what it may read"
+	}
+	return f
 }
 
 // lifetime says how long a dead leader keeps others out.

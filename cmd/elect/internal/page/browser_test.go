@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/cmd/elect/internal/chronicle"
+	"github.com/electkv/election/internal/machine"
 	"github.com/electkv/election/internal/testenv/browser"
 )
 
@@ -72,6 +73,26 @@ func TestABrowserShowsEachChangeWhileItHappens(t *testing.T) {
 	s.requireFine(tab)
 }
 
+func TestTheTimelineBeginsWithWhatTheLeaderTellsOfThoseBefore(t *testing.T) {
+	s := open(t)
+	ago := func(d time.Duration) int64 { return time.Now().Add(-d).UnixMilli() }
+	rec := s.record("cleo", "")
+	rec.Note = machine.Note{Since: ago(3 * time.Second), Past: machine.Past{
+		{ID: "anna", Token: 1, Began: ago(12 * time.Second), Ended: ago(10 * time.Second), Why: machine.LetterOf("asked"), HandedOver: true},
+		{ID: "ben", Token: 2, Began: ago(10 * time.Second), Ended: ago(6 * time.Second), Why: machine.Gone},
+	}.Text()}.Text()
+	_, err := s.store.Create(t.Context(), "job", rec)
+	require.NoError(t, err)
+	s.story.Follow("job")
+	tab := browser.Start(t).Open(s.url(), desk)
+	tab.Await(says("cleo leads for about"))
+	tab.Await(says("handed over to ben, its heir, without a gap: it was asked to resign"))
+	tab.Await(says("given up or lost: it did not hand over; nobody led for "))
+	require.Regexp(t, "^bar c[0-2] passes; bar c[0-2]; bar vacant; bar c[0-2]$", bars(tab, 0))
+	require.Contains(t, tab.Eval("document.querySelector('.lane [role=img]').getAttribute('aria-label')"), "about from")
+	s.requireFine(tab)
+}
+
 func TestABrowserComesBackWhenItsServerDoes(t *testing.T) {
 	s := open(t, "job")
 	s.elects("job", "anna")
@@ -100,12 +121,15 @@ func TestWhatComesFromAStoreIsShownAsText(t *testing.T) {
 	require.NoError(t, err)
 	s.led("job "+evil, "id "+evil)
 	s.story.Mark("job "+evil, chronicle.Mark{At: s.story.Since(), Who: "who " + evil, What: "what " + evil, Sign: "K"})
-	s.story.SetCandidates("job "+evil, []chronicle.Candidate{{ID: "who " + evil, State: "state " + evil}})
+	s.story.SetCandidates("job "+evil, []chronicle.Candidate{
+		{ID: "who " + evil, State: "state " + evil}, {Foreign: true, Value: "foreign " + evil},
+		{ID: "many " + evil, Value: "\u202e\x00\xff" + strings.Repeat("x", 100_000), Rank: -1 << 62, Since: time.Now().AddDate(-300, 0, 0)},
+	})
 
 	tab := browser.Start(t).Open(s.url(), desk)
 	tab.Await(says("job " + evil))
 	tab.Eval("document.querySelectorAll('.title button')[1].click()")
-	for _, text := range []string{"id " + evil, "heir " + evil, "who " + evil, "state " + evil} {
+	for _, text := range []string{"id " + evil, "heir " + evil, "who " + evil, "state " + evil, "foreign " + evil[:40], "many " + evil} {
 		tab.Await(says(text))
 	}
 	time.Sleep(500 * time.Millisecond) // until the bar is wide enough to be met
@@ -183,9 +207,12 @@ func TestEverythingThatCanBeReachedHasAName(t *testing.T) {
 	s.elects("job", "anna")
 	s.elects("job:heir", "ben")
 	s.led("job", "anna")
+	s.story.SetCandidates("job", []chronicle.Candidate{{ID: "anna", Value: "here"}, {ID: "cleo", Rank: 7, Since: time.Now()}, {Foreign: true}})
 	tab := browser.Start(t).Open(s.url(), desk)
 	tab.Await(says("heir ben"))
 	tab.Await(says("Terms, newest first"))
+	tab.Await("document.querySelectorAll('[role=listitem]').length === 4")
+	require.Equal(t, "Candidates of job", tab.Eval("document.querySelector('[role=listitem]').closest('[role=list]').getAttribute('aria-label')"))
 	var tree struct {
 		Nodes []struct {
 			Ignored    bool
@@ -207,7 +234,7 @@ func TestEverythingThatCanBeReachedHasAName(t *testing.T) {
 			}
 		}
 	}
-	for _, role := range []string{"main", "banner", "contentinfo", "heading", "article", "table", "columnheader", "radio", "status", "image"} {
+	for _, role := range []string{"main", "banner", "contentinfo", "heading", "article", "table", "columnheader", "radio", "status", "image", "list", "listitem"} {
 		require.NotZero(t, roles[role], "%s: %v", role, roles)
 	}
 	require.Equal(t, "en", tab.Eval("document.documentElement.lang"))
@@ -220,10 +247,14 @@ func TestThePageFitsAPhone(t *testing.T) {
 	s.led(long, strings.Repeat("candidate", 30))
 	s.elects(long+":heir", strings.Repeat("W", 200))
 	s.empty("job")
+	s.story.SetCandidates(long, []chronicle.Candidate{
+		{ID: strings.Repeat("candidate", 30), Value: strings.Repeat("value", 100), Since: time.Now()}, {ID: "ben", Rank: 1 << 62}, {Foreign: true, Value: strings.Repeat("W", 300)},
+	})
 	tab := browser.Start(t).Open(s.url(), browser.Screen{Width: 360, Height: 740, Touch: true})
 	tab.Await("document.querySelectorAll('.election').length === 2")
 	tab.Eval("document.querySelectorAll('.title button').forEach(b => b.click())")
 	tab.Await(says("Terms, newest first"))
+	tab.Await(says("a foreign record"))
 	require.EqualValues(t, 360, tab.Eval("document.documentElement.scrollWidth"))
 	require.EqualValues(t, 0, tab.Eval("[...document.querySelectorAll('body *')].filter(e => !e.closest('.lane, .unseen, .skip, #axis, #tip, .scroll, fieldset legend') && e.getBoundingClientRect().right > 361).length"))
 	smallest := tab.Eval("Math.min(...[...document.querySelectorAll('button, #window label, input[type=search]')].filter(e => e.offsetHeight).map(e => e.getBoundingClientRect().height))")
@@ -234,8 +265,9 @@ func TestThePageFitsAPhone(t *testing.T) {
 func TestThePageIsLightOrDarkAsItsReaderIs(t *testing.T) {
 	s := open(t, "job")
 	s.empty("job")
+	s.story.SetCandidates("job", []chronicle.Candidate{{ID: "anna", Rank: 7, State: "killed"}, {ID: "ben"}})
 	tab := browser.Start(t).Open(s.url(), desk)
-	tab.Await("document.querySelectorAll('.election').length === 1")
+	tab.Await("document.querySelectorAll('.who').length === 2")
 	corner := func(screen browser.Screen) uint32 {
 		tab.Show(screen)
 		tab.Await(fmt.Sprintf("matchMedia('(prefers-color-scheme: dark)').matches === %v", screen.Dark))
@@ -248,7 +280,7 @@ func TestThePageIsLightOrDarkAsItsReaderIs(t *testing.T) {
 	require.Less(t, corner(browser.Screen{Width: 1280, Height: 800, Dark: true}), uint32(40))
 	for _, dark := range []bool{false, true} {
 		tab.Show(browser.Screen{Width: 1280, Height: 800, Dark: dark})
-		for _, selector := range []string{".facts", ".facts .bad", ".badge.vacant", "#axis span", "footer", "#store", ".title button"} {
+		for _, selector := range []string{".facts", ".facts .bad", ".badge.vacant", "#axis span", "footer", "#store", ".title button", ".more h3", ".who b", ".who .killed", ".row:last-child .who span", "[role=listitem] .facts"} {
 			require.GreaterOrEqual(t, contrast(tab, selector), 4.5, "%s, dark: %v", selector, dark)
 		}
 	}

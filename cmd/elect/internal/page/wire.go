@@ -29,35 +29,43 @@ type search struct {
 }
 
 type election struct {
-	Name       string      `json:"name"`
-	Spells     []spell     `json:"spells"`
-	Heirs      []spell     `json:"heirs"`
-	Heir       string      `json:"heir,omitempty"`
-	Hold       time.Time   `json:"hold,omitzero"`
-	Trouble    string      `json:"trouble,omitempty"`
-	Candidates []candidate `json:"candidates,omitempty"`
-	Marks      []mark      `json:"marks,omitempty"`
+	Name           string      `json:"name"`
+	Spells         []spell     `json:"spells"`
+	Heirs          []spell     `json:"heirs"`
+	Heir           string      `json:"heir,omitempty"`
+	Hold           time.Time   `json:"hold,omitzero"`
+	Trouble        string      `json:"trouble,omitempty"`
+	Candidates     []candidate `json:"candidates,omitempty"`
+	CandidateCount int         `json:"candidateCount,omitempty"` // how many candidates there are in all
+	Unlisted       string      `json:"unlisted,omitempty"`       // why the candidates cannot be listed
+	Marks          []mark      `json:"marks,omitempty"`
 }
 
 type spell struct {
-	State string    `json:"state,omitempty"`
-	From  float64   `json:"from"`
-	To    *float64  `json:"to,omitempty"`
-	Found bool      `json:"found,omitempty"`
-	ID    string    `json:"id,omitempty"`
-	Value string    `json:"value,omitempty"`
-	Token uint64    `json:"token,string,omitempty"` // as text: larger than what a browser can count
-	Rank  int       `json:"rank,omitempty"`
-	Heirs []string  `json:"heirs,omitempty"`
-	TTL   float64   `json:"ttl,omitempty"`
-	Since time.Time `json:"since,omitzero"` // by the clock of the one who leads
-	End   string    `json:"end,omitempty"`
-	How   string    `json:"how,omitempty"` // it ended, in words
+	State  string    `json:"state,omitempty"`
+	From   float64   `json:"from"`
+	To     *float64  `json:"to,omitempty"`
+	Found  bool      `json:"found,omitempty"`
+	Told   bool      `json:"told,omitempty"`
+	ID     string    `json:"id,omitempty"`
+	Value  string    `json:"value,omitempty"`
+	Token  uint64    `json:"token,string,omitempty"` // as text: larger than what a browser can count
+	Rank   int       `json:"rank,omitempty"`
+	Heirs  []string  `json:"heirs,omitempty"`
+	TTL    float64   `json:"ttl,omitempty"`
+	Since  time.Time `json:"since,omitzero"` // by the clock of the one who leads
+	End    string    `json:"end,omitempty"`
+	Reason string    `json:"reason,omitempty"` // it ended, if its leader told
+	How    string    `json:"how,omitempty"`    // it ended, in words
 }
 
 type candidate struct {
-	ID    string `json:"id"`
-	State string `json:"state"`
+	ID      string    `json:"id"`
+	State   string    `json:"state"`
+	Rank    int       `json:"rank,omitempty"`
+	Value   string    `json:"value,omitempty"`
+	Since   time.Time `json:"since,omitzero"` // by its own clock
+	Foreign bool      `json:"foreign,omitempty"`
 }
 
 type mark struct {
@@ -83,7 +91,7 @@ func (p *Page) state(r chronicle.Report) state {
 }
 
 func (p *Page) election(e *chronicle.Election) election {
-	shown := election{Name: e.Name, Spells: p.spells(e.Spells), Heirs: p.spells(e.Heirs), Hold: e.Hold, Trouble: e.Trouble}
+	shown := election{Name: e.Name, Spells: p.spells(e.Spells), Heirs: p.spells(e.Heirs), Hold: e.Hold, Trouble: e.Trouble, CandidateCount: e.CandidateCount, Unlisted: e.Unlisted}
 	for i := range shown.Spells {
 		shown.Spells[i].How = e.How(i)
 	}
@@ -91,7 +99,7 @@ func (p *Page) election(e *chronicle.Election) election {
 		shown.Heir = heir.Owner.ID
 	}
 	for _, c := range e.Candidates {
-		shown.Candidates = append(shown.Candidates, candidate(c))
+		shown.Candidates = append(shown.Candidates, candidate{c.ID, e.Standing(c), c.Rank, c.Value, c.Since, c.Foreign})
 	}
 	for _, m := range e.Marks {
 		shown.Marks = append(shown.Marks, mark{At: p.when(m.At), Who: m.Who, What: m.What, Sign: m.Sign})
@@ -103,9 +111,9 @@ func (p *Page) spells(all []chronicle.Spell) []spell {
 	shown := []spell{}
 	for _, s := range all {
 		next := spell{
-			State: string(s.State), From: p.when(s.From), Found: s.Found, End: string(s.End),
+			State: string(s.State), From: p.when(s.From), Found: s.Found, Told: s.Told, End: string(s.End),
 			ID: s.Owner.ID, Value: s.Owner.Value, Token: s.Owner.Token, Rank: s.Owner.Rank, Heirs: s.Owner.Heirs,
-			TTL: milliseconds(s.Owner.TTL), Since: s.Owner.Since,
+			TTL: milliseconds(s.Owner.TTL), Since: s.Owner.Since, Reason: string(s.Reason),
 		}
 		if s.To != 0 {
 			to := p.when(s.To)

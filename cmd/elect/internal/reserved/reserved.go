@@ -1,7 +1,11 @@
 // Package reserved knows the safes that stand beside an election's.
 package reserved
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/electkv/election/kv"
+)
 
 const (
 	heir    = ":heir"
@@ -27,6 +31,9 @@ func Election(name string) (election, purpose string, ok bool) {
 	}
 	if election, ok = strings.CutSuffix(name, hold); ok {
 		return election, "the hold", true
+	}
+	if election, _, ok = kv.MemberOf(name); ok {
+		return election, "a member of the roster", true
 	}
 	return "", "", false
 }

@@ -98,6 +98,20 @@ func TestAStoreTellsTheNamesOfItsElections(t *testing.T) {
 	}
 }
 
+func TestMembersOfARosterAreNotTakenForElections(t *testing.T) {
+	for kind, url := range listed(t) {
+		t.Run(kind, func(t *testing.T) {
+			writer, reader := both(t, url)
+			if _, ok := writer.KV.(kv.Roster); !ok {
+				return
+			}
+			put(t, writer, "jobs", kv.MemberName("jobs", "a-1"), kv.MemberName("jobs", "b-1"))
+			requireElections(t, reader, "", "jobs")
+			requireElections(t, reader, "jobs", "jobs")
+		})
+	}
+}
+
 func TestManyElectionsAreListedPageByPage(t *testing.T) {
 	for kind, url := range map[string]string{
 		"sqlite": "sqlite://" + t.TempDir() + "/elect.db",

@@ -148,6 +148,9 @@ func (r *redisStore) oldLocks(ctx context.Context, name string) ([]oldlock.Lock,
 // counterEnding ends the key of a safe's counter, which stays when the safe is vacant.
 const counterEnding = ":election-fence"
 
+// rosterEnding makes the key of a roster: its counter's is that and counterEnding.
+const rosterEnding = ":election-roster"
+
 // names looks for the counters of safes among all keys of the database.
 func (r *redisStore) names(ctx context.Context, prefix string) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
@@ -165,9 +168,9 @@ func (r *redisStore) names(ctx context.Context, prefix string) iter.Seq2[string,
 }
 
 // counted returns the key that a counter belongs to: the one between braces, or in a cluster
-// the one whose own hash tag the counter has, too.
+// the one whose own hash tag the counter has, too. That of a roster belongs to the election's.
 func counted(counter string) string {
-	key := strings.TrimSuffix(counter, counterEnding)
+	key := strings.TrimSuffix(strings.TrimSuffix(counter, counterEnding), rosterEnding)
 	if inner, ok := strings.CutPrefix(key, "{"); ok {
 		if inner, ok = strings.CutSuffix(inner, "}"); ok && !strings.Contains(inner, "}") {
 			return inner

@@ -16,6 +16,7 @@ const mostTerms = 100
 func (m *Model) detail(e *chronicle.Election) []string {
 	lines := append(m.facts(e), "")
 	lines = append(lines, m.candidates(e)...)
+	lines = append(lines, m.roster(e)...)
 	lines = append(lines, "", soft(fmt.Sprintf("  %s %s %s %s", fit("TERMS", 16), fit("BEGAN", 14), fit("LASTED", 10), "HOW IT ENDED")))
 	lines = append(lines, m.terms(e)...)
 	room := max(m.height-1, 1)
@@ -93,14 +94,28 @@ func (m *Model) terms(e *chronicle.Election) []string {
 		}
 		took, how := "goes on", ""
 		if s.To != 0 {
-			took, how = lasting(s.To-s.From), clean(e.How(i))
-			if next := e.Spells[i+1]; next.State == chronicle.Vacant {
+			took, how = about(s)+lasting(s.To-s.From), clean(e.How(i))
+			switch next := e.Spells[i+1]; {
+			case next.State == chronicle.Vacant:
 				how += "; nobody led for " + lasting(ended(next, m.now)-next.From)
+			case next.State == chronicle.Led && (s.End == chronicle.Lost || s.End == chronicle.Over):
+				how += "; the gap was too short to be seen"
 			}
 		}
-		lines = append(lines, "  "+fit(named(s.Owner.ID, clean(s.Owner.ID)), 16)+" "+fit(lasting(m.now-s.From)+" ago", 14)+" "+fit(took, 10)+" "+how)
+		lines = append(lines, "  "+fit(named(s.Owner.ID, clean(s.Owner.ID)), 16)+" "+fit(about(s)+lasting(m.now-s.From)+" ago", 14)+" "+fit(took, 10)+" "+how)
 	}
 	return lines
+}
+
+// about is put before times that are by the clocks of others, or that were not seen to begin.
+func about(s chronicle.Spell) string {
+	switch {
+	case s.Told:
+		return "~"
+	case s.Found:
+		return ">"
+	}
+	return ""
 }
 
 func ended(s chronicle.Spell, now time.Duration) time.Duration {
@@ -127,7 +142,7 @@ func help() []string {
 		"  " + signLost + "  lost: it had an heir, and did not hand over: killed, frozen or cut off",
 		"",
 		"  TERMS  began within the last 10 minutes; 6 or more are flapping",
-		"  ~ and >  about, and at least: the term had begun before it was seen",
+		"  ~ and >  about, and at least: it had begun before elect top was started",
 		"",
 		soft("any key goes back"),
 	}

@@ -161,6 +161,8 @@ func (m *Model) age(s chronicle.Spell) string {
 	switch {
 	case s.From == 0:
 		return "-"
+	case s.Told:
+		return "~" + lasting(m.now-s.From)
 	case s.Found && !s.Owner.Since.IsZero():
 		return "~" + lasting(time.Since(s.Owner.Since))
 	case s.Found:

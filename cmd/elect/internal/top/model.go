@@ -107,9 +107,11 @@ func (m *Model) press(key string) tea.Cmd {
 	case "enter", "right", "l":
 		if !m.one && len(m.report.Elections) > 0 {
 			m.chosen, m.one, m.first = m.report.Elections[m.cursor()].Name, true, 0
+			m.story.Look(m.chosen)
 		}
 	case "esc", "backspace", "left", "h":
 		m.one, m.first = false, 0
+		m.story.Look("")
 	default:
 		if to, ok := m.moved(key); ok {
 			m.move(to)

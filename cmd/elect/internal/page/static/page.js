@@ -13,7 +13,7 @@ const WINDOWS = [ // with the steps of the axis, and what they count in
 const FLAPPING = 6; // terms that begin within 10 minutes
 const MOST = 200; // elections that are drawn before somebody asks for the rest
 const MOST_TERMS = 12;
-const MOST_CANDIDATES = 12;
+const MOST_CANDIDATES = 12; // beside those that a roster tells of
 const SILENCE = 25_000; // the server speaks every 10 s
 const COLOURS = 7;
 
@@ -123,7 +123,7 @@ function tell(e, i) {
     case 'foreign': lines.push('another program’s lock'); break;
     default: lines.push('the store could not be watched');
   }
-  const from = `${s.found ? 'at least from' : 'from'} ${time(wall(s.from))}`;
+  const from = `${roughly(s)}from ${time(wall(s.from))}`;
   lines.push(s.to === undefined ? `${from}, for ${lasting(now() - s.from)} so far` : `${from} to ${time(wall(s.to))}, ${lasting(s.to - s.from)}`);
   if (isTerm(s)) lines.push(`token ${s.token}${s.rank ? `, rank ${s.rank}` : ''}${s.ttl ? `, TTL ${lasting(s.ttl)}` : ''}`);
   if (s.value) lines.push(`value ${short(s.value)}`);
@@ -132,11 +132,15 @@ function tell(e, i) {
   return lines;
 }
 
+// roughly says how exactly the beginning of a spell is known: by the clocks of those who led, or not
+// at all if it was found.
+const roughly = s => s.told ? 'about ' : s.found ? 'at least ' : '';
+
 // age returns how long a spell has lasted. One that was found is older than it was seen: its
 // leader's own clock may tell.
 function age(s) {
   if (s.found && s.since) return `about ${lasting(clock.began + now() - Date.parse(s.since))}`;
-  return `${s.found ? 'at least ' : ''}${lasting(now() - s.from)}`;
+  return `${roughly(s)}${lasting(now() - s.from)}`;
 }
 
 const STATES = { leader: 'led', vacant: 'vacant', foreign: 'other lock', unknown: 'not seen' };
@@ -233,7 +237,7 @@ function look(s) {
 const caption = s => ({ leader: s.id, vacant: 'nobody', foreign: 'other lock' })[s.state] ?? 'not seen';
 
 const spellThings = (e, only) => e.spells.flatMap((s, i) => only(s) ? [{
-  key: `${s.state} ${s.from}`, from: s.from, to: s.to, look: look(s) + (e.spells[i - 1]?.end === 'handed over' ? ' heired' : ''), text: caption(s), lines: () => tell(e, i),
+  key: `${s.state} ${s.from} ${s.token ?? ''}`, from: s.from, to: s.to, look: look(s) + (e.spells[i - 1]?.end === 'handed over' ? ' heired' : ''), text: caption(s), lines: () => tell(e, i),
 }] : []);
 
 const heirThings = (e, id) => e.heirs.filter(h => h.id === id).map(h => ({
@@ -309,7 +313,9 @@ class View {
     replace(this.badges, badges);
     replace(this.facts, this.says(e, s));
     this.facts.title = `since ${exact(wall(s.from))} by the clock of this page’s host${s.since ? `; ${s.id} says ${exact(new Date(s.since))}` : ''}`;
-    if (this.open) for (const cell of this.more.querySelectorAll('[data-at]')) cell.textContent = `${lasting(now() - Number(cell.dataset.at))} ago`;
+    if (!this.open) return;
+    for (const cell of this.more.querySelectorAll('[data-at]')) cell.textContent = `${lasting(now() - Number(cell.dataset.at))} ago`;
+    for (const row of this.rows.values()) this.tell(row);
   }
 
   says(e, s) {
@@ -336,47 +342,84 @@ class View {
   drawMore() {
     const e = this.data;
     if (!this.more.firstChild) {
-      this.grid = make('div', { className: 'more-rows' });
+      this.heading = make('h3');
+      this.unlisted = make('p', { className: 'facts' });
+      this.grid = make('div', { className: 'more-rows', attributes: { role: 'list', 'aria-label': `Candidates of ${e.name}` } });
       const head = ['Candidate', 'Token', 'Began', 'Lasted', 'How it ended'].map(text => make('th', { scope: 'col', className: text.toLowerCase() }, text));
       this.terms = make('div', { className: 'scroll' },
         make('table', { attributes: { 'aria-label': `Terms of ${e.name}, newest first` } }, make('thead', {}, make('tr', {}, ...head)), this.table));
-      this.more.append(make('h3', {}, 'Candidates'), this.grid, make('h3', {}, 'Terms, newest first'), this.terms);
+      this.more.append(this.heading, this.unlisted, this.grid, make('h3', {}, 'Terms, newest first'), this.terms);
     }
-    const ids = this.ids(e);
+    const listed = e.candidates?.length ?? 0;
+    replace(this.heading, [e.candidateCount > listed ? `Candidates: ${listed} of ${e.candidateCount}` : 'Candidates']);
+    this.unlisted.hidden = !e.unlisted;
+    replace(this.unlisted, e.unlisted ? [`The roster cannot be read: ${short(e.unlisted, 200)}`] : []);
+    const keys = new Set();
+    const met = new Map();
     let before = null;
-    for (const id of ids) before = putAfter(before, this.row(e, id), this.grid);
-    for (const [id, row] of this.rows) {
-      if (ids.includes(id)) continue;
+    for (const c of this.cast(e)) {
+      const n = met.get(c.id) ?? 0; // so many with that ID come before it
+      met.set(c.id, n + 1);
+      keys.add(`${n} ${c.id}`);
+      before = putAfter(before, this.row(e, c, n), this.grid);
+    }
+    for (const [key, row] of this.rows) {
+      if (keys.has(key)) continue;
       row.root.remove();
-      this.rows.delete(id);
+      this.rows.delete(key);
     }
     this.fill(e);
   }
 
-  // ids returns the candidates that have a row: those that are known, and those that led last.
-  ids(e) {
+  // cast returns the candidates that have a row, by ID: those that are known, and those that led last.
+  cast(e) {
     const begin = now() - frame.ms;
-    const known = (e.candidates ?? []).map(c => c.id);
-    const met = [...e.spells, ...e.heirs].filter(s => s.id && ends(s) >= begin).sort((a, b) => ends(b) - ends(a)).map(s => s.id);
-    return [...new Set([...known, ...met])].slice(0, MOST_CANDIDATES).sort();
+    const known = e.candidates ?? [];
+    const ids = new Set(known.map(c => c.id));
+    const met = [...e.spells, ...e.heirs].filter(s => s.id && !ids.has(s.id) && ends(s) >= begin).sort((a, b) => ends(b) - ends(a)).map(s => s.id);
+    const all = [...known, ...[...new Set(met)].slice(0, MOST_CANDIDATES).map(id => ({ id }))];
+    const place = c => ['leads', 'heir'].indexOf(c.state) >>> 0; // of those with one ID
+    return all.sort((a, b) => Boolean(a.foreign) - Boolean(b.foreign) || (a.id < b.id ? -1 : a.id > b.id ? 1 : place(a) - place(b)));
   }
 
-  row(e, id) {
-    let row = this.rows.get(id);
+  // row returns that of a candidate. Times are known by ID: of several with one ID, the first has them.
+  row(e, c, n) {
+    const { id } = c;
+    const key = `${n} ${id}`;
+    let row = this.rows.get(key);
     if (!row) {
-      const lane = new Lane(true);
       const is = make('span');
-      row = { lane, is, root: make('div', { className: 'row' }, make('div', { className: 'who' }, make('b', {}, swatch(id), id), is), lane.root) };
-      this.rows.set(id, row);
+      const about = make('p', { className: 'facts' });
+      const name = c.foreign ? ['a foreign record'] : [swatch(id), id];
+      row = { is, about, root: make('div', { className: 'row', attributes: { role: 'listitem' } }, make('div', {}, make('div', { className: 'who' }, make('b', {}, ...name), is), about)) };
+      if (!c.foreign && n === 0) {
+        row.lane = new Lane(true);
+        row.root.append(row.lane.root);
+      }
+      this.rows.set(key, row);
     }
-    const s = last(e);
-    const told = (e.candidates ?? []).find(c => c.id === id);
-    row.is.textContent = told?.state || (s.id === id ? 'leads' : e.heir === id ? 'heir' : told ? 'waits' : '');
-    row.is.className = told?.state === 'killed' ? 'killed' : '';
-    row.lane.show(`${id} in ${e.name}`, [
+    row.told = c;
+    const word = c.state ?? (last(e).id === id ? 'leads' : e.heir === id ? 'heir' : '');
+    row.is.textContent = c.foreign ? '' : `${word}${c.rank ? ` · rank ${c.rank}` : ''}`;
+    row.is.className = c.state === 'killed' ? 'killed' : '';
+    row.more = n > 0 && !c.foreign;
+    this.tell(row);
+    row.lane?.show(`${id} in ${e.name}`, [
       ...heirThings(e, id), ...spellThings(e, t => isTerm(t) && t.id === id), ...sleepThings(e, id), ...markThings(e, m => m.who === id),
     ]);
     return row.root;
+  }
+
+  // tell writes what a candidate tells of itself.
+  tell(row) {
+    const c = row.told;
+    const parts = [];
+    if (row.more) parts.push('another with this ID');
+    if (c.since) parts.push(`came about ${lasting(clock.began + now() - Date.parse(c.since))} ago`);
+    if (c.value) parts.push(`value ${short(c.value)}`);
+    replace(row.about, [parts.join(' · ')]);
+    row.about.hidden = !parts.length;
+    row.about.title = c.since ? `since ${exact(new Date(c.since))} by its own clock` : '';
   }
 
   fill(e) {
@@ -387,7 +430,7 @@ class View {
       rows.push(make('tr', {},
         make('td', {}, swatch(s.id), s.id), make('td', { className: 'token' }, s.token),
         make('td', { className: 'time', title: exact(wall(s.from)), attributes: { 'data-at': String(s.from) } }, `${lasting(now() - s.from)} ago`),
-        make('td', { className: 'took' }, s.to === undefined ? 'goes on' : `${s.found ? 'at least ' : ''}${lasting(s.to - s.from)}`),
+        make('td', { className: 'took' }, s.to === undefined ? 'goes on' : `${roughly(s)}${lasting(s.to - s.from)}`),
         make('td', {}, s.to === undefined ? '' : ending(e, i))));
     }
     this.terms.hidden = rows.length === 0;

@@ -1,0 +1,37 @@
+//go:build linux
+
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/group"
+)
+
+// The members of a group keep no elections, and elect doctor says so.
+func TestDoctorRecognizesAGroup(t *testing.T) {
+	t.Parallel()
+	c, _ := newCluster(t, "1h")
+	var all []*group.Member
+	for _, addr := range c.addrs {
+		folder := c.folder(c.dir, addr)
+		files := &group.Files{Cert: filepath.Join(folder, "elect.pem"), CA: filepath.Join(folder, "ca.pem")}
+		m, err := group.New(&group.Options{ID: addr, Peers: c.addrs, Cluster: "test", GetTLS: files.TLS})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = m.Close() })
+		all = append(all, m)
+	}
+	status, out := c.ask("doctor")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "these form groups, which keep no elections")
+	require.Contains(t, out, "OK    groups: 3 of 3 members are reached, and form groups (package group)")
+	require.NotContains(t, out, "quorum")
+
+	require.NoError(t, all[0].Close())
+	status, out = c.ask("doctor")
+	require.Equal(t, 1, status)
+	require.Contains(t, out, "WARN  groups: 2 of 3 members are reached")
+}
