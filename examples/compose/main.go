@@ -1,5 +1,5 @@
 // Example compose is a service of which several containers run and one works:
-// README.md says how to start them, and what happens when one is killed, frozen or
+// docs/run/compose.md says how to start them, and what happens when one is killed, frozen or
 // cut off from the network.
 package main
 
