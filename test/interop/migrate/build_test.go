@@ -51,7 +51,7 @@ func build(t *testing.T, pages map[string]page) string {
 // in the environment.
 func (p program) asPackage(t *testing.T) string {
 	t.Helper()
-	text := strings.Replace(p.text, "package main\n", "package page\n", 1)
+	text := strings.Replace(p.Text, "package main\n", "package page\n", 1)
 	text = strings.Replace(text, "\nfunc main() {\n", "\nfunc Main() {\n", 1)
 	require.Contains(t, text, "\nfunc Main() {\n", "%s: it has no main", p.id)
 	require.Contains(t, text, "os.Hostname()", "%s: it does not ask for its name", p.id)

@@ -4,13 +4,14 @@ package migrate
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/markdown"
 )
 
 const (
@@ -23,18 +24,8 @@ const (
 
 // A page is one of docs/migrate.
 type page struct {
-	name     string // of its file, without the ending
-	headings []string
-	blocks   []block
-	text     string
-}
-
-// A block is what stands between two fences.
-type block struct {
-	heading string // it stands under
-	lang    string
-	text    string
-	line    int
+	markdown.Page
+	name string // of its file, without the ending
 }
 
 // readPages returns the pages by their names.
@@ -44,50 +35,26 @@ func readPages(t *testing.T) map[string]page {
 	require.NoError(t, err)
 	pages := map[string]page{}
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		p := page{name: strings.TrimSuffix(filepath.Base(file), ".md")}
+		p.Page, err = markdown.Read(file)
 		require.NoError(t, err)
-		p := parse(string(text))
-		p.name = strings.TrimSuffix(filepath.Base(file), ".md")
 		pages[p.name] = p
 	}
 	require.Contains(t, pages, readme)
 	return pages
 }
 
-func parse(text string) page {
-	p := page{text: text}
-	var open *block
-	heading, indent := "", ""
-	for i, line := range strings.SplitAfter(text, "\n") {
-		lang, fence := strings.CutPrefix(strings.TrimSpace(line), "```")
-		switch {
-		case fence && open == nil:
-			open = &block{heading: heading, lang: lang, line: i + 2}
-			indent = line[:strings.Index(line, "`")]
-		case fence:
-			p.blocks = append(p.blocks, *open)
-			open = nil
-		case open != nil:
-			open.text += strings.TrimPrefix(line, indent)
-		case strings.HasPrefix(line, "## "):
-			heading = strings.TrimSpace(line[3:])
-			p.headings = append(p.headings, heading)
-		}
-	}
-	return p
-}
-
 // A program is a block that is run: a program in Go, or a command.
 type program struct {
-	block
+	markdown.Block
 	id string // and the name of its executable, if it is in Go
 }
 
 // programs returns those that stand under a heading.
 func (p page) programs(heading, lang string) []program {
 	var found []program
-	for _, b := range p.blocks {
-		if b.heading == heading && b.lang == lang {
+	for _, b := range p.Blocks {
+		if b.Heading == heading && b.Lang == lang {
 			id := fmt.Sprintf("%s-%s%d", p.name, strings.ToLower(heading), len(found)+1)
 			found = append(found, program{b, id})
 		}
@@ -116,16 +83,16 @@ func TestEveryPageSaysTheSameThingsInTheSameOrder(t *testing.T) {
 			continue
 		}
 		var found []string
-		for _, h := range p.headings {
+		for _, h := range p.Headings {
 			if h != between {
 				found = append(found, h)
 			}
 		}
 		require.Equal(t, inOrder, found, p.name)
-		prose := strings.Count(p.text, "\n")
-		for _, b := range p.blocks {
-			lines := strings.Count(b.text, "\n")
-			require.LessOrEqual(t, lines, longestProgram, "%s.md:%d: lines", p.name, b.line)
+		prose := strings.Count(p.Text, "\n")
+		for _, b := range p.Blocks {
+			lines := strings.Count(b.Text, "\n")
+			require.LessOrEqual(t, lines, longestProgram, "%s: lines", b.At)
 			prose -= lines
 		}
 		require.LessOrEqual(t, prose, longestPage, "%s: lines beside the programs", p.name)
@@ -136,18 +103,17 @@ func TestEveryPageSaysTheSameThingsInTheSameOrder(t *testing.T) {
 // of commands, or plain text.
 func TestEveryPieceOfCodeIsRun(t *testing.T) {
 	for _, p := range readPages(t) {
-		for _, b := range p.blocks {
-			at := fmt.Sprintf("%s.md:%d", p.name, b.line)
-			switch b.lang {
+		for _, b := range p.Blocks {
+			switch b.Lang {
 			case inGo:
-				require.Regexp(t, `\Apackage main\n`, b.text, "%s: want a whole program", at)
-				require.Contains(t, []string{before, between, after}, b.heading, "%s: under this heading nothing is run", at)
+				require.Regexp(t, `\Apackage main\n`, b.Text, "%s: want a whole program", b.At)
+				require.Contains(t, []string{before, between, after}, b.Heading, "%s: under this heading nothing is run", b.At)
 			case inShell:
-				require.Contains(t, []string{before, after}, b.heading, "%s: under this heading nothing is run", at)
+				require.Contains(t, []string{before, after}, b.Heading, "%s: under this heading nothing is run", b.At)
 			case console:
-				require.Regexp(t, `\A\$ `, b.text, "%s: want a command", at)
+				require.Regexp(t, `\A\$ `, b.Text, "%s: want a command", b.At)
 			default:
-				require.Equal(t, "text", b.lang, at)
+				require.Equal(t, "text", b.Lang, b.At)
 			}
 		}
 	}
@@ -160,7 +126,7 @@ func TestEveryPageIsPlayedAndInTheIndex(t *testing.T) {
 			continue
 		}
 		require.Contains(t, rollouts(), name, "no rollout of the page is played")
-		require.Contains(t, pages[readme].text, "("+name+".md)", "the index does not have it")
+		require.Contains(t, pages[readme].Text, "("+name+".md)", "the index does not have it")
 		require.NotEmpty(t, append(p.programs(before, inGo), p.programs(before, inShell)...), name)
 	}
 	for name := range rollouts() {

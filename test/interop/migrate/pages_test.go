@@ -143,7 +143,7 @@ func stuckKey(t *testing.T, s *stage, bin, addr string, _, next program) {
 // sleeper has an old leader sleep beyond its lock, on the host that then has a new
 // one. When it wakes up it finds that the lock is lost: what is there has another value.
 func sleeper(t *testing.T, s *stage, bin, addr string, old, next program) {
-	if !strings.Contains(old.text, "extend.Run") {
+	if !strings.Contains(old.Text, "extend.Run") {
 		return // it never looks, as the page says
 	}
 	client, err := connect(addr)

@@ -116,7 +116,7 @@ func (r rollout) play(t *testing.T, bin string, old, next program, show []transc
 	s.await(patience, "^new-1 .*leading$")
 	first.gone()
 	r.reads(t, addr, "new-1"+r.mark)
-	if next.lang == inGo {
+	if next.Lang == inGo {
 		r.works(t, s, addr)
 	}
 	back := s.start(bin, old, "old-2")
@@ -140,7 +140,7 @@ func (r rollout) play(t *testing.T, bin string, old, next program, show []transc
 		s.pass(settle)
 	}
 
-	if old.lang == inGo { // a command that is killed leaves its child behind
+	if old.Lang == inGo { // a command that is killed leaves its child behind
 		back.crash()
 	} else {
 		back.stop()
@@ -231,13 +231,13 @@ type transcript struct {
 
 func (p page) transcripts() []transcript {
 	var found []transcript
-	for _, b := range p.blocks {
-		if b.lang != console {
+	for _, b := range p.Blocks {
+		if b.Lang != console {
 			continue
 		}
-		for i, line := range strings.Split(strings.TrimSpace(b.text), "\n") {
+		for line := range strings.SplitSeq(strings.TrimSpace(b.Text), "\n") {
 			if command, ok := strings.CutPrefix(line, "$ "); ok {
-				found = append(found, transcript{command: command, at: fmt.Sprintf("%s.md:%d", p.name, b.line+i)})
+				found = append(found, transcript{command: command, at: b.At})
 				continue
 			}
 			last := &found[len(found)-1]

@@ -80,14 +80,14 @@ type process struct {
 func (s *stage) start(bin string, p program, host string) *process {
 	s.t.Helper()
 	cmd := exec.Command(filepath.Join(bin, p.id))
-	if p.lang == inShell {
-		cmd = exec.Command("sh", "-c", "exec "+p.text)
+	if p.Lang == inShell {
+		cmd = exec.Command("sh", "-c", "exec "+p.Text)
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, s.out, s.out
 	cmd.Env = append(slices.Clone(s.env), "HOSTNAME="+host, "PATH="+bin+":"+os.Getenv("PATH"))
 	testenv.Guard(s.t, cmd)
 	require.NoError(s.t, cmd.Start())
-	child := &process{stage: s, host: host, lang: p.lang, cmd: cmd, ended: make(chan struct{})}
+	child := &process{stage: s, host: host, lang: p.Lang, cmd: cmd, ended: make(chan struct{})}
 	go func() {
 		defer close(child.ended)
 		child.err = cmd.Wait()
