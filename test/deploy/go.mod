@@ -2,7 +2,10 @@ module github.com/electkv/election/test/deploy
 
 go 1.26.0
 
+replace github.com/electkv/election => ../..
+
 require (
+	github.com/electkv/election v0.1.0
 	github.com/stretchr/testify v1.12.1
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2

@@ -38,18 +38,21 @@ type twofold struct {
 
 func twice(store kv.Store) twofold {
 	leaders, heirs := kvfault.Wrap(store), kvfault.Wrap(store)
-	return twofold{leaders, heirs, views.Over(leaders.Store, apart{leaders.Store, heirs.Store})}
+	return twofold{leaders, heirs, views.Over(leaders.Store, apart{leaders.Store, heirs.Store, isHeirs})}
 }
 
-// apart is a store in which the heirs' safes are another's.
+func isHeirs(name string) bool { return strings.HasSuffix(name, ":heir") }
+
+// apart is a store in which some safes are another's.
 type apart struct {
 	kv.Store
-	heirs kv.Store
+	another kv.Store
+	its     func(name string) bool
 }
 
 func (s apart) of(name string) kv.Store {
-	if strings.HasSuffix(name, ":heir") {
-		return s.heirs
+	if s.its(name) {
+		return s.another
 	}
 	return s.Store
 }

@@ -88,3 +88,28 @@ func TestLogRecordsAndRolesComeInOrderAndBeforeTheWork(t *testing.T) {
 		require.Greater(t, released, elected)
 	})
 }
+
+// A refresh that is on its way when the leader resigns may be called off. That is no trouble.
+func TestARefreshThatIsCalledOffByTheReleaseIsNotComplainedOf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, faults := newBallot(t), kvfault.Wrap(memkv.New())
+		w := &stuckWriter{freed: make(chan struct{})}
+		close(w.freed)
+		log := func(o *election.Options) { o.Logger = slog.New(slog.NewTextHandler(w, nil)) }
+		term, err := b.candidate(faults.Store, "a", log).Campaign(t.Context())
+		require.NoError(t, err)
+		faults.On(kvfault.Refresh).DropRequests()
+		time.Sleep(ttl*4/10 + time.Millisecond) // the first refresh is on its way
+		require.NoError(t, term.Err())
+		require.NoError(t, term.Resign(t.Context()))
+		require.NotContains(t, w.String(), "WARN")
+
+		faults.On(kvfault.Refresh).Heal()
+		term, err = b.candidate(faults.Store, "b", log).Campaign(t.Context())
+		require.NoError(t, err)
+		faults.On(kvfault.Refresh).Fail(errStore)
+		time.Sleep(ttl / 2)
+		require.Contains(t, w.String(), "refresh_failed", "as long as it leads, it is")
+		require.NoError(t, term.Resign(t.Context()))
+	})
+}

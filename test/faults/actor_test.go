@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
 	"strings"
 	"sync/atomic"
@@ -23,6 +24,7 @@ type actor struct {
 	part  part
 	links []*testenv.Proxy
 	said  *testenv.Speech // on standard error
+	calls *caller         // nil if it is not asked over HTTP
 
 	doom      string // how it is expected to end, if other than by leaving
 	lastWords string // which it says then, if any
@@ -40,7 +42,19 @@ func newActor(p part, note func(history.Event), prepare func(*exec.Cmd)) (*actor
 	// It dies with the test process, also if it is asleep.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	prepare(cmd)
-	a.Process, err = witness.Start(cmd, note)
+	if !p.Asked {
+		a.Process, err = witness.Start(cmd, note)
+		return a, err
+	}
+	file, addr, err := newListener()
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	cmd.ExtraFiles = []*os.File{file}
+	if a.Process, err = witness.Start(cmd, note); err == nil {
+		a.calls = newCaller(p, addr, note)
+	}
 	return a, err
 }
 
@@ -70,6 +84,7 @@ func (a *actor) end(patience time.Duration) error {
 	})
 	err := a.Wait()
 	kill.Stop()
+	a.calls.end()
 	who := strings.Join(a.part.Who, ", ")
 	switch text := a.said.String(); {
 	case strings.Contains(text, "DATA RACE"):

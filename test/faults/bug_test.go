@@ -42,6 +42,11 @@ const (
 	bugUnasked = "request that the core has not asked for"
 	// A release counts as done, and the store is never asked.
 	bugSwallowed = "request that is answered and never made"
+	// A scrape shows what the candidate was when the store was last heard. The candidate's web has
+	// this one, and the next.
+	bugStaleGauge = "gauge that is set and not computed"
+	// A request is answered with the role of then.
+	bugCachedRole = "answer from a role that is kept"
 )
 
 // plant returns the store as an engine with the bug would take it.
@@ -59,7 +64,7 @@ func plant(bug string, store kv.Store) (kv.Store, error) {
 		return deafWatch{store}, nil
 	case bugSharedProof:
 		return sharedProof{store, store.(kv.Batch), &sync.Map{}}, nil
-	case bugTxnAlone, bugOpenLease:
+	case bugTxnAlone, bugOpenLease, bugStaleGauge, bugCachedRole:
 		return store, nil
 	case bugUnasked:
 		return unasked{store}, nil

@@ -61,8 +61,12 @@ func (c *candidate) run(ctx context.Context) error {
 		defer c.near.all.Wait()
 		ctx = c.stand
 	}
-	candidate, err := election.New(store, c.Name, &election.Options{ID: c.who, TTL: c.TTL, NoHeir: c.NoHeir, Logger: c.log})
+	window := c.web.window()
+	candidate, err := election.New(store, c.Name, &election.Options{ID: c.who, TTL: c.TTL, NoHeir: c.NoHeir, Logger: c.log, Hooks: window.hooks()})
 	if err != nil {
+		return err
+	}
+	if err := window.open(c.who, candidate, store); err != nil {
 		return err
 	}
 	c.Note(history.Event{Kind: history.Ready})
@@ -91,9 +95,9 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 		return nil
 	}
 	c.Note(history.Event{Kind: history.Started, Token: term.Token()})
-	cause := "the work panicked"
+	cause, reason, resigned := "the work panicked", election.Reason(""), false
 	defer func() {
-		c.End(cause)
+		c.EndFor(cause, reason)
 		c.Note(history.Event{Kind: history.Finished, Token: term.Token()})
 	}()
 	over := c.turn()
@@ -103,7 +107,8 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 	defer news.Stop()
 	for {
 		if !c.MayWork(ctx) {
-			cause = context.Cause(ctx).Error()
+			err := context.Cause(ctx)
+			cause, reason = err.Error(), reasonOf(err, resigned)
 			return nil
 		}
 		if c.frozen.CompareAndSwap(true, false) {
@@ -122,7 +127,7 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 			// Whether that succeeds is no promise. If the term is over, ctx will tell.
 			_ = term.Proclaim(ctx, rand.Text())
 		case <-over.C:
-			cause = "its turn is over"
+			cause, reason = "its turn is over", election.ReasonFinished
 			return nil
 		case order := <-c.orders:
 			if order == "panic" {
@@ -131,8 +136,25 @@ func (c *candidate) lead(ctx context.Context, term *election.Term) error {
 			if err := term.Resign(ctx); err != nil {
 				return fmt.Errorf("resign: %w", err)
 			}
+			resigned = true
 		}
 	}
+}
+
+// reasonOf returns why a term is over, or "" if its cause does not tell: others may have asked the
+// leader to make room.
+func reasonOf(cause error, resigned bool) election.Reason {
+	switch {
+	case errors.Is(cause, errClosed), errors.Is(cause, errQuit):
+		return election.ReasonStopped
+	case errors.Is(cause, election.ErrLost) && strings.Contains(cause.Error(), "not refreshed in time"):
+		return election.ReasonExpired
+	case errors.Is(cause, election.ErrLost):
+		return election.ReasonTaken
+	case resigned:
+		return election.ReasonResigned
+	}
+	return ""
 }
 
 // turn returns a timer for the end of the candidate's turn.

@@ -17,6 +17,11 @@ import (
 
 // finish lets all candidates leave, the leader last, and waits for them.
 func (s *stage) finish() {
+	var calls sync.WaitGroup
+	for _, a := range s.cast {
+		calls.Go(a.calls.finally)
+	}
+	calls.Wait()
 	for _, a := range s.cast {
 		for _, link := range a.links {
 			link.Heal()
@@ -62,10 +67,10 @@ type judgement struct {
 // judge asks all rules, and holds their answers against what the row expects.
 func (s *stage) judge() judgement {
 	j := judgement{history: s.traced()}
-	j.findings = append(oracle.Judge(j.history), oracle.Judge(j.history, trace.Followed)...)
+	j.findings = oracle.Judge(j.history, slices.Concat(oracle.All(), oracle.Asked(), []oracle.Rule{trace.Followed, trueAlarms})...)
 	j.findings = append(j.findings, s.calm())
 	for _, rule := range append(always(), s.row.must...) {
-		f := oracle.Judge(j.history, rule)[0]
+		f := j.of(rule)
 		if f.Verdict == oracle.Silent && !s.excused(f, s.row.silent) && !s.excused(f, s.row.red) {
 			j.wrong = append(j.wrong, fmt.Sprintf("nothing was seen of %q: %s", f.Promise, f.Detail))
 		}
@@ -76,11 +81,19 @@ func (s *stage) judge() judgement {
 		}
 	}
 	for _, rule := range s.row.red {
-		if f := oracle.Judge(j.history, rule)[0]; f.Verdict != oracle.Broken {
+		if f := j.of(rule); f.Verdict != oracle.Broken {
 			j.wrong = append(j.wrong, fmt.Sprintf("without %s, %q should be broken; it is %s: %s", s.row.without, f.Promise, f.Verdict, f.Detail))
 		}
 	}
 	return j
+}
+
+// of returns the finding of a rule. Some are only a single row's.
+func (j judgement) of(rule oracle.Rule) oracle.Finding {
+	if f, ok := j.findings.Of(rule(oracle.Evidence{}).Promise); ok {
+		return f
+	}
+	return oracle.Judge(j.history, rule)[0]
 }
 
 // excused reports whether a finding is of one of the rules.

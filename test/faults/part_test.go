@@ -43,6 +43,7 @@ type part struct {
 
 	User, Password, Token string        // for the store, if it wants them
 	Quarantine, Backstop  time.Duration // of the adapter, if it has them
+	Asked                 bool          // it answers over HTTP: see web
 	Bug                   string        // a planted one: see plant
 	NoHeir                bool          // nobody is heir: see election.Options
 	Quiet                 bool          // it proclaims nothing, so that nothing but its refreshes tells it of a loss
@@ -82,6 +83,12 @@ func act(text string) int {
 		orders:  make(chan string, 1),
 	}
 	process.stand, process.quit = context.WithCancelCause(ctx)
+	if p.Asked {
+		if process.web, err = newWeb(p); err != nil {
+			fmt.Fprintln(os.Stderr, "it cannot answer over HTTP:", err)
+			return 2
+		}
+	}
 	go process.listen(os.Stdin)
 	errs := make([]error, len(p.Who))
 	var all sync.WaitGroup
@@ -89,6 +96,7 @@ func act(text string) int {
 		all.Go(func() { errs[i] = process.candidate(who).run(ctx) })
 	}
 	all.Wait()
+	process.web.stop()
 	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, "it ended by itself:", err)
 		return 1
@@ -123,6 +131,7 @@ type process struct {
 	orders  chan string // for whoever leads: resign, panic
 	frozen  atomic.Bool // the next step of work stops before it writes
 	near    neighbours
+	web     *web
 	stand   context.Context // in which the first candidate stands, until it is told to quit
 	quit    context.CancelCauseFunc
 }

@@ -4,6 +4,7 @@ package faults
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -129,7 +130,26 @@ func planted() []row {
 				s.leader(first.Who)
 			},
 		},
+		{
+			number: 15, fault: "leader cut off, and scraped", bug: bugStaleGauge, part: withoutHeir,
+			red:  []oracle.Rule{oracle.ScrapesInTime, trueAlarms},
+			play: cutOffForLong,
+		},
+		{
+			number: 15, fault: "leader cut off, and asked", bug: bugCachedRole, part: withoutHeir,
+			red:  []oracle.Rule{oracle.AnswersInTime},
+			play: cutOffForLong,
+		},
 	}
+}
+
+// cutOffForLong is a play in which a leader hears nothing of the next one.
+func cutOffForLong(s *stage) {
+	first := s.alive()
+	s.blackHole(first.Who)
+	s.leader(first.Who)
+	s.awaitOf(first.Who, history.Ended)
+	s.pass(2 * s.ttl)
 }
 
 // deleted is a play in which an operator deletes the leader's record.
@@ -195,5 +215,22 @@ func TestPlantedBugsAreCaught(t *testing.T) {
 				play(t, c, r, common)
 			})
 		}
+	}
+}
+
+// What no simulation shows has no planted bug there; see package planted.
+func TestEachRuleThatNeedsRealProcessesHasAPlantedBug(t *testing.T) {
+	promise := func(rule oracle.Rule) string { return rule(oracle.Evidence{}).Promise }
+	simulated, found := map[string]bool{}, map[string]bool{}
+	for _, rule := range oracle.All() {
+		simulated[promise(rule)] = true
+	}
+	for _, r := range planted() {
+		for _, rule := range r.red {
+			found[promise(rule)] = true
+		}
+	}
+	for _, rule := range slices.Concat(always(), oracle.Asked()) {
+		require.True(t, simulated[promise(rule)] || found[promise(rule)], "no planted bug for %q", promise(rule))
 	}
 }

@@ -61,6 +61,7 @@ func releases(c column) row {
 				cmd.Path = oldRelease(s.t)
 			}
 		},
+		asked: func(who string) bool { return releaseOf(who) == newOnes },
 		part:  func(p *part) { p.Quiet = p.Store == kindSQLite }, // see stopAndReplace
 		peers: func(r *row) { r.servers = startMixedPeers },
 		play:  rollOut,

@@ -36,6 +36,9 @@ type row struct {
 	prepare  func(s *stage, who string, cmd *exec.Cmd)
 	requests int // how many a candidate may send within a TTL, if that is not the usual number
 
+	// asked tells the candidates that are asked over HTTP; nil: all of them.
+	asked func(who string) bool
+
 	// must are the rules that have to speak, beside those of every row: the fault
 	// is there to show that they are kept.
 	must []oracle.Rule
@@ -74,6 +77,7 @@ func always() []oracle.Rule {
 		oracle.OneLeader, oracle.DeadlineFromSend, oracle.TokensGrow, oracle.FenceHolds,
 		oracle.WorkWithinTerm, oracle.CallbacksPaired, oracle.ReleasedMeansStopped,
 		oracle.NothingLeft, oracle.RequestsBounded, trace.Followed,
+		oracle.AnswersInTime, oracle.ScrapesInTime, trueAlarms,
 	}
 }
 

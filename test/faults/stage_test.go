@@ -48,8 +48,8 @@ type stage struct {
 	homes   map[string]*testenv.Host // of candidates
 
 	about history.About
-	told  witness.Chronicle // all but the traces of campaigns
-	whole witness.Chronicle // with these: they are many, and nobody waits for them
+	told  witness.Chronicle // all but what is many, and not waited for: traces of campaigns, answers over HTTP
+	whole witness.Chronicle // with these
 	seen  int               // how many events have been awaited
 
 	mu       sync.Mutex
@@ -85,6 +85,7 @@ func newStage(t testing.TB, c column, r row, common func() *servers) *stage {
 		Margin:   s.ttl / 10,
 		Life:     s.life.Max,
 		Slack:    s.slack(s.takeover()),
+		Scrape:   scrapeEach(s.ttl),
 		Requests: usual,
 	}
 	if r.requests > 0 {
@@ -134,15 +135,15 @@ func (s *stage) note(e history.Event) {
 		e.At = boottime.Now()
 	}
 	s.whole.Note(e)
-	if e.Trace == nil {
+	if e.Trace == nil && e.Kind != history.Said && e.Kind != history.Scraped {
 		s.told.Note(e)
 	}
 }
 
-// traced returns what has happened until now, with the traces of campaigns, sorted.
+// traced returns what has happened until now, with all of it, sorted.
 func (s *stage) traced() history.History { return s.whole.History(s.about) }
 
-// events returns what has happened until now, sorted, without the traces of campaigns.
+// events returns what has happened until now, sorted, without what is not waited for.
 func (s *stage) events() history.History { return s.told.History(s.about) }
 
 // enter starts candidates by the given names, each in a process with links of
@@ -158,6 +159,7 @@ func (s *stage) enter(names ...string) {
 func (s *stage) partOf(i int, who ...string) part {
 	p := s.director()
 	p.Who, p.Addrs, p.Links = who, s.of(s.col.kind, i), map[string]string{}
+	p.Asked = s.row.asked == nil || s.row.asked(who[0])
 	for n := 1; n < p.crowd; n++ {
 		p.Who = append(p.Who, fmt.Sprintf("%s-%d", who[0], n))
 	}

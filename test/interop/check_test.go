@@ -23,7 +23,7 @@ func (f *fleet) coexist() {
 	f.enter("old-1", "old-2", "new-1", "new-2")
 	from := boottime.Now()
 	f.direct(*stretch, func() bool { return false })
-	f.direct(4**stretch, f.hadTurns) // chance, or a lock-delay, may have favoured one kind
+	f.direct(8**stretch, f.hadTurns) // chance, or a lock-delay, may have favoured one kind
 	time.Sleep(f.ttl)
 	to := boottime.Now()
 	if f.layout == layoutClaim {
@@ -65,6 +65,7 @@ func (f *fleet) empty() {
 		}
 	}
 	f.await("one of ours leads when the line is empty", f.dead+f.ttl+patience, elected("new", boottime.Now()))
+	time.Sleep(f.surely) // that may be the first one that the observers see
 }
 
 // order looks at the tokens: those of ours grow from term to term, and where the
@@ -108,9 +109,10 @@ func (f *fleet) progress(s coexist.Story, v coexist.Verdict, from, to time.Durat
 		if longest, since := coexist.Shut(s.Terms, kind, from, to); longest > f.shut() {
 			wrong = append(wrong, fmt.Sprintf("%s were shut out for %v from %v; at most %v", kindOf(kind), longest, since, f.shut()))
 		}
-		// In Redis there is no line, and one of the old locks may be cut off while the
-		// other does not look: how long the old ones are shut out says all there is.
-		if row := coexist.Row(s.Sightings, !kind); row > f.luck && f.setup.store != inRedis {
+		// Where there is no line, the next one is whoever comes first, and on a busy machine that is
+		// more often an old lock, which sends fewer requests: how long a kind is shut out says all
+		// there is.
+		if row := coexist.Row(s.Sightings, !kind); row > f.luck && f.setup.store == inEtcd {
 			wrong = append(wrong, fmt.Sprintf("%s held %d times in a row; at most %d", kindOf(!kind), row, f.luck))
 		}
 	}
@@ -139,7 +141,7 @@ func (f *fleet) observers(s coexist.Story) []string {
 			continue
 		}
 		ofOld++
-		if seen.LastSent-seen.FirstAnswered > f.surely && !f.reported(seen) {
+		if seen.LastSent-seen.FirstAnswered > f.late() && !f.reported(seen) {
 			wrong = append(wrong, fmt.Sprintf("the watch of ours did not report %q, which was held from %v to %v", seen.Value, seen.FirstAnswered, seen.LastSent))
 		}
 	}
@@ -208,9 +210,13 @@ func (f *fleet) published(seen coexist.Sighting) string {
 func (f *fleet) reported(seen coexist.Sighting) bool {
 	return slices.ContainsFunc(f.seen, func(r report) bool {
 		return r.leader.Foreign && r.leader.Value == seen.Value && r.leader.Token == seen.Token &&
-			seen.FirstSent-f.surely <= r.at && r.at <= seen.LastAnswered+f.surely
+			seen.FirstSent-f.late() <= r.at && r.at <= seen.LastAnswered+f.late()
 	})
 }
+
+// late is how late a watch of this process may be: what a starved process has slept through comes
+// on top.
+func (f *fleet) late() time.Duration { return f.surely + f.sampler.pause }
 
 // brief tells whether a report is of somebody who may have come and gone between
 // two looks, before it was told of: its process was killed on the way.
@@ -220,9 +226,9 @@ func (f *fleet) brief(r report) bool { return strings.HasPrefix(r.leader.Value, 
 func (f *fleet) report(s coexist.Story, v coexist.Verdict, from, to time.Duration) {
 	shutOld, _ := coexist.Shut(s.Terms, true, from, to)
 	shutNew, _ := coexist.Shut(s.Terms, false, from, to)
-	f.t.Logf("%d terms of the old lock, %d of ours, at most %d and %d in a row of %d; %d looks; shut out at most %v and %v of %v; %d beliefs of old locks beyond their right, %d overlaps after a DEL; %d of ours deleted, noticed within %v",
+	f.t.Logf("%d terms of the old lock, %d of ours, at most %d and %d in a row of %d; %d looks, at most %v apart; shut out at most %v and %v of %v; %d beliefs of old locks beyond their right, %d overlaps after a DEL; %d of ours deleted, noticed within %v",
 		v.Old, v.New, coexist.Row(s.Sightings, true), coexist.Row(s.Sightings, false), f.luck,
-		f.sampler.looks, shutOld.Round(time.Millisecond), shutNew.Round(time.Millisecond), f.shut(), len(v.Flaws), len(v.Excused), v.Erased, v.Slowest.Round(time.Millisecond))
+		f.sampler.looks, f.sampler.pause.Round(time.Millisecond), shutOld.Round(time.Millisecond), shutNew.Round(time.Millisecond), f.shut(), len(v.Flaws), len(v.Excused), v.Erased, v.Slowest.Round(time.Millisecond))
 	for _, flaw := range v.Flaws {
 		f.t.Logf("flaw of the old lock: %s believed beyond its right for %v beside %s", flaw.Who, flaw.Lasted.Round(time.Millisecond), flaw.Other)
 	}

@@ -26,7 +26,7 @@ func consulSetup(lock string) setup {
 		hold:   [2]time.Duration{300 * time.Millisecond, 1500 * time.Millisecond},
 		rest:   [2]time.Duration{500 * time.Millisecond, 2 * time.Second},
 		surely: 1500 * time.Millisecond,
-		dead:   4*time.Second + lockDelay + 5*time.Second, luck: 10,
+		dead:   4*time.Second + lockDelay + 5*time.Second, luck: 20,
 	}
 }
 

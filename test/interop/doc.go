@@ -64,11 +64,11 @@
 //
 // # What else is demanded
 //
-//   - Both kinds lead, and neither is shut out for more than so many terms in a
-//     row, or longer than that many terms and three deaths in a row take. In a
-//     queue that is eight: whoever was killed, cut off or at rest goes to its
-//     end. Where there is none it is luck, and the old ones' rest between two
-//     terms, that lets the others in: ten. With the layout Claim ours may
+//   - Both kinds lead, and neither is shut out for longer than so many terms and
+//     three deaths in a row take. In a queue that is eight, and no kind leads more
+//     often in a row: whoever was killed, cut off or at rest goes to its end. Where
+//     there is none it is luck, and the old ones' rest between two terms, that
+//     lets the others in: ten in Redis, twenty in Consul. With the layout Claim ours may
 //     starve while old ones queue, and must lead when they have gone.
 //   - Tokens of ours grow; in etcd those of both kinds do, in the order of holding.
 //   - Observers of the old kind (GET, KV().Get, Election.Observe, "etcdctl elect

@@ -55,9 +55,8 @@ type setup struct {
 	notice time.Duration
 	// dead is for how long one that has died keeps the others out.
 	dead time.Duration
-	// luck is how often in a row one kind may hold, where the next one is whoever
-	// comes first: with two of each, more is one in some hundred thousand. In Redis it
-	// only bounds for how long one may be shut out.
+	// luck is how often in a row one kind may hold. Where there is no line it only bounds for how
+	// long one may be shut out.
 	luck int
 	// surely is how long a holder of the lock is in the store for the watch of ours
 	// to have to see it.

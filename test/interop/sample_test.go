@@ -41,6 +41,8 @@ type sampler struct {
 	sightings  []coexist.Sighting
 	departures []coexist.Departure
 	looks      int
+	answered   time.Duration // when the last look was
+	pause      time.Duration // the longest from one answer to the next
 }
 
 // grain is how much early a grant may end: Redis keeps time in milliseconds.
@@ -79,7 +81,11 @@ func (s *sampler) run(ctx context.Context) error {
 func (s *sampler) see(l look, again bool, from, to time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.looks > 0 {
+		s.pause = max(s.pause, to-s.answered)
+	}
 	s.looks++
+	s.answered = to
 	switch {
 	case again:
 		seen := &s.sightings[len(s.sightings)-1]

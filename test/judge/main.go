@@ -30,7 +30,7 @@ func judge(files []string, out, log io.Writer) (status int) {
 			fmt.Fprintln(log, "judge:", err)
 			return 2
 		}
-		findings := oracle.Judge(h)
+		findings := oracle.Judge(h, append(oracle.All(), oracle.Asked()...)...)
 		fmt.Fprintf(out, "%s\nTTL %v, seed %d; again: %s\n\n%s\n%s\n\n%s\n", h.Title, h.TTL, h.Seed, h.Command,
 			history.Timeline(h, 110), history.Legend(), findings)
 		if len(findings.Broken()) > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What examples/compose/README.md promises of the service that uses the library.
+// What docs/run/compose.md promises of the service that uses the library.
 func TestTheNextWorkerLeads(t *testing.T) {
 	f := up(t, "worker")
 	leader := f.first(t)
@@ -33,7 +33,7 @@ func TestTheNextJobLeads(t *testing.T) {
 func (f *fleet) killed(t *testing.T, leader line) (next line) {
 	t.Helper()
 	mark, killed := f.journal.mark(), time.Now()
-	docker(t, "kill", leader.container)
+	f.does(t, "kill", leader.container)
 	next = f.after(t, mark, leader, ttl+slack)
 	require.Less(t, next.seen.Sub(killed), ttl+slack)
 	t.Logf("after docker kill the next led within %v", next.seen.Sub(killed))
@@ -48,12 +48,12 @@ func (f *fleet) paused(t *testing.T, leader line, ends func(line) bool) (next li
 	var started, restarted time.Time
 	inspect(t, leader.container, ".State.StartedAt", &started)
 	mark, paused := f.journal.mark(), time.Now()
-	docker(t, "pause", leader.container)
+	f.does(t, "pause", leader.container)
 	next = f.after(t, mark, leader, ttl+slack)
 	t.Logf("after docker pause the next led within %v", next.seen.Sub(paused))
 	time.Sleep(ttl / 2) // it sleeps for a grace and more, beyond the end of its term
 	woken := time.Now()
-	docker(t, "unpause", leader.container)
+	f.does(t, "unpause", leader.container)
 	end := f.journal.await(t, mark, slack, "the sleeper finds out", func(l line) bool { return l.container == leader.container && ends(l) })
 	t.Logf("after docker unpause the sleeper found out within %v", end.seen.Sub(woken))
 	require.True(t, end.at.After(next.at), "it could not know before:\n%v", f.journal)
@@ -71,13 +71,13 @@ func (f *fleet) paused(t *testing.T, leader line, ends func(line) bool) (next li
 func (f *fleet) disconnected(t *testing.T, leader line) (next line) {
 	t.Helper()
 	mark, cut := f.journal.mark(), time.Now()
-	docker(t, "network", "disconnect", f.network, leader.container)
+	f.does(t, "network disconnect", leader.container)
 	next = f.after(t, mark, leader, ttl+slack)
 	stopped := f.journal.await(t, mark, slack, "the old leader stops", func(l line) bool { return l.container == leader.container && l.stopped() })
 	require.True(t, stopped.at.Before(next.at), "the old leader stops before the next one starts:\n%v", f.journal)
 	t.Logf("after docker network disconnect the old leader stopped within %v, the next led within %v, %v later",
 		stopped.seen.Sub(cut), next.seen.Sub(cut), next.at.Sub(stopped.at))
-	docker(t, "network", "connect", f.network, leader.container)
+	f.does(t, "network connect", leader.container)
 	f.leadsWhenTheOthersStop(t, leader.container, next)
 	return f.journal.last(line.leads)
 }
@@ -104,7 +104,7 @@ func (f *fleet) leadsWhenTheOthersStop(t *testing.T, container string, leader li
 func (f *fleet) stopped(t *testing.T, leader line) {
 	t.Helper()
 	mark, told := f.journal.mark(), time.Now()
-	docker(t, "stop", leader.container)
+	f.does(t, "stop", leader.container)
 	next := f.after(t, mark, leader, ttl+slack)
 	stopped := f.journal.await(t, mark, slack, "the old leader stops", func(l line) bool { return l.container == leader.container && l.stopped() })
 	require.True(t, stopped.at.Before(next.at), "the old leader stops before the next one starts:\n%v", f.journal)
