@@ -20,11 +20,14 @@ FLOOR := $(shell awk '$$1 == "go" { print $$2 }' go.mod)
 
 # Explored move by move, where each goroutine has a world of its own: the race detector would find
 # nothing, and takes several times as long.
-PURE := github.com/electkv/election/backends/paxos/internal/lease github.com/electkv/election/internal/machine
+PURE := github.com/electkv/election/backends/paxos/internal/lease github.com/electkv/election/internal/invitation github.com/electkv/election/internal/machine
 
 # They simulate broken engines and stores, or a small model of one, many times. The race detector watches
 # the simulation of the real engine, and the cases of kv/kvtest at work on real stores.
 PLANTED := TestEachPlantedBugIsCaughtInTheSimulation|TestEachBreachIsNoticedAndEachCaseNoticesOne|TestTermsThatShareLeasesAreSafeInTheSimulation|TestTheBugsOfSharedLeasesAreCaughtInTheSimulation
+
+# Simulates the real engine. A tenth of it is enough for the race detector, with which it takes several times as long.
+SIMULATION := TestTheEngineKeepsItsPromisesInTheSimulation
 
 # Builds the last release, for which a checkout needs its history.
 ROLLOUT := TestCandidatesOfTwoReleasesKeepThePromises
@@ -33,13 +36,18 @@ ROLLOUT := TestCandidatesOfTwoReleasesKeepThePromises
 # models that are explored move by move.
 LONG := /test/(faults|interop|linear|succession)$$|/internal/(machine|lease)$$
 
-# How many packages are tested at once. With the race detector, each of those with servers keeps
-# a slow core busy; without, and in short mode, most of them wait most of the time.
-AT_ONCE       := 2
+# They take the longest, so they go first, and mostly wait.
+SLOW := $(addprefix github.com/electkv/election/,backends/etcd backends/consul cmd/elect test/sql backends/redis)
+
+# Its bounds on the time until there is a leader allow for a busy machine, but not for other tests.
+FAULTS := github.com/electkv/election/test/faults
+
+# How many packages are tested at once: most of them wait most of the time, less so with the race detector.
+AT_ONCE       := 3
 AT_ONCE_SHORT := 6
 
 # The packages that other systems than Linux can use. The rest needs Unix.
-PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel ./observe/prom
+PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel ./observe/prom ./group
 
 .DEFAULT_GOAL := help
 
@@ -56,7 +64,7 @@ demo: ## elect a leader, kill it, check the promises (STORE=redis://… for anot
 	$(GO) run ./cmd/elect demo $(if $(STORE),--store $(STORE))
 
 .PHONY: check
-check: check/format check/vet check/lint check/modules check/floor check/docs check/deploy ## all that can be said without running a server
+check: check/format check/vet check/types check/lint check/modules check/floor check/docs check/deploy ## all that can be said without running a server
 
 .PHONY: check/format
 check/format: ## gofmt
@@ -64,12 +72,19 @@ check/format: ## gofmt
 	if [ -n "$$files" ]; then printf 'not formatted with gofmt:\n%s\n' "$$files"; exit 1; fi
 
 .PHONY: check/vet
-check/vet: ## go vet, for this system and macOS; what Windows can use is built for it
+check/vet: ## go vet
 	$(GO) vet work
 	cd test/deploy && GOWORK=off $(GO) vet ./...
 	cd bench && GOWORK=off $(GO) vet ./...
-	GOOS=darwin CGO_ENABLED=0 $(GO) vet work
-	GOOS=windows CGO_ENABLED=0 $(GO) build $(PORTABLE)
+
+.PHONY: check/types
+check/types: bin/typecheck ## what macOS and Windows can use has no errors that a compiler would find
+	GOOS=darwin CGO_ENABLED=0 bin/typecheck work
+	GOOS=windows CGO_ENABLED=0 bin/typecheck -test=false $(PORTABLE)
+
+.PHONY: bin/typecheck
+bin/typecheck: ## build what reads sources as the compiler does
+	cd tools && GOWORK=off $(GO) build -o ../bin/typecheck ./typecheck
 
 .PHONY: check/lint
 check/lint: ## golangci-lint, as tools/go.mod pins it (built once)
@@ -80,7 +95,7 @@ check/lint: ## golangci-lint, as tools/go.mod pins it (built once)
 
 .PHONY: check/modules
 check/modules: ## go.mod and go.sum of every module are tidy, and the modules what they were
-	@GO='$(GO)' tools/alone.sh mod tidy -diff
+	@GO='$(GO)' tools/alone.sh $(GO) mod tidy -diff
 	$(GO) mod verify
 	$(GO) test -count=1 ./test/modules
 	@for dir in $(MODULES); do \
@@ -89,10 +104,10 @@ check/modules: ## go.mod and go.sum of every module are tidy, and the modules wh
 	done
 
 .PHONY: check/floor
-check/floor: ## each module builds by itself, with the versions it asks for, on the oldest Go that is promised
+check/floor: bin/typecheck ## each module, by itself, has no errors that the oldest Go that is promised would find
 	@export GOTOOLCHAIN=go$(FLOOR); $(GO) version || { unset GOTOOLCHAIN; \
 	echo "Go $(FLOOR) cannot be had here, so this is tried with another one:"; $(GO) version; }; \
-	GO='$(GO)' tools/alone.sh vet ./...
+	GO='$(GO)' tools/alone.sh '$(CURDIR)/bin/typecheck' -test=false ./...
 
 .PHONY: check/docs
 check/docs: ## documents keep to their form, links lead somewhere
@@ -121,21 +136,23 @@ check/deploy: ## the manifests of Kubernetes, the dashboard and, where promtool 
 test: ## the tests, on real servers, which are fetched first; without variants and long tables
 	@echo "make test: on real servers, in short mode. make test/all has the long tables and the race detector."; \
 	env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	$(GO) run ./test/tally -short -count=1 -timeout=15m -p=$(AT_ONCE_SHORT) -skip='^($(PLANTED))$$' $$($(GO) list work | grep -vE '$(LONG)')
+	$(GO) run ./test/tally -short -count=1 -vet=off -timeout=15m -p=$(AT_ONCE_SHORT) -skip='^($(PLANTED))$$' $(SLOW) $$($(GO) list work | grep -vE '$(LONG)' | grep -vxF $(addprefix -e ,$(SLOW)))
 
 .PHONY: test/all
 test/all: ## all tests with the race detector, on real servers, which are fetched first
 	@env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" || exit 1; failed=; \
-	without='$(PLANTED)'; \
+	without='$(PLANTED)|$(SIMULATION)'; \
 	if ! git -c safe.directory='*' cat-file -e "$$(tools/last-release.sh)^{commit}" 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
 	echo "this checkout does not have its history, so $(ROLLOUT) is not run (git fetch --unshallow)"; fi; \
-	echo "go test -race -count=1 work (but test/interop, $(PURE) and '$$without')" && \
-	$(GO) run ./test/tally -race -count=1 -timeout=30m -p=$(AT_ONCE) -skip="^($$without)$$" $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(PURE))) || failed=1; \
-	echo "go test -count=1 -run='$(PLANTED)' . ./kv/kvtest" && $(GO) run ./test/tally -count=1 -timeout=15m -run='^($(PLANTED))$$' . ./kv/kvtest || failed=1; \
-	echo "go test -count=1 $(PURE)" && $(GO) run ./test/tally -count=1 -timeout=15m $(PURE) || failed=1; \
-	echo "go test -count=1 -run=SQLite ./test/sql" && $(GO) run ./test/tally -count=1 -timeout=15m -run=SQLite ./test/sql || failed=1; \
+	echo "go test -race -count=1 work (but test/interop, $(FAULTS), $(PURE) and '$$without')" && \
+	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=45m -p=$(AT_ONCE) -skip="^($$without)$$" $(SLOW) $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(FAULTS) $(PURE) $(SLOW))) || failed=1; \
+	echo "go test -race -count=1 $(FAULTS) (but '$$without')" && $(GO) run ./test/tally -race -count=1 -vet=off -timeout=30m -skip="^($$without)$$" $(FAULTS) || failed=1; \
+	echo "go test -race -count=1 -run=$(SIMULATION) . -args -sim.terms=1000" && $(GO) run ./test/tally -race -count=1 -vet=off -timeout=15m -run='^$(SIMULATION)$$' . -args -sim.terms=1000 || failed=1; \
+	echo "go test -count=1 -run='$(PLANTED)|$(SIMULATION)' . ./kv/kvtest" && $(GO) run ./test/tally -count=1 -vet=off -timeout=15m -run='^($(PLANTED)|$(SIMULATION))$$' . ./kv/kvtest || failed=1; \
+	echo "go test -count=1 $(PURE)" && $(GO) run ./test/tally -count=1 -vet=off -timeout=15m $(PURE) || failed=1; \
+	echo "go test -count=1 -run=SQLite ./test/sql" && $(GO) run ./test/tally -count=1 -vet=off -timeout=15m -run=SQLite ./test/sql || failed=1; \
 	echo "go test -race -count=1 ./... (test/interop)" && \
-	(cd test/interop && $(GO) run github.com/electkv/election/test/tally -race -count=1 -timeout=15m ./...) || failed=1; \
+	(cd test/interop && $(GO) run github.com/electkv/election/test/tally -race -count=1 -vet=off -timeout=15m ./...) || failed=1; \
 	[ -z "$$failed" ]
 
 .PHONY: test/interop
@@ -149,7 +166,7 @@ test/rollout: ## candidates of the last release and of this commit in one electi
 	$(GO) test -v -count=1 -timeout=1h ./test/faults -run='^TestCandidatesOfTwoReleases' -faults.full -faults.store=$(STORE) $(if $(OLD),-faults.old=$(OLD))
 
 .PHONY: test/deploy
-test/deploy: image ## the image, the unit, the manifests and the example of compose, on a docker engine
+test/deploy: image ## the image, the unit, the manifests and docs/run/compose.md, on a docker engine
 	@$(GO) run ./test/compose images busybox:1.37.0 curlimages/curl:8.16.0 redis:8.2.1-alpine
 	cd test/deploy && GOWORK=off $(GO) test -v -count=1 -timeout=20m ./...
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Carries out a go command in each module of go.work by itself, with the versions that its own
-# go.mod has, as its users get them:
+# Carries out a command in each module of go.work by itself, where go uses the versions that the
+# module's own go.mod has, as its users get them:
 #
-#	tools/alone.sh vet ./...         # it builds with the versions that it asks for
-#	tools/alone.sh mod tidy -diff    # it asks for what it needs, and for nothing else
-#	tools/alone.sh mod tidy          # sees to that
+#	tools/alone.sh go vet ./...         # it compiles with the versions that it asks for
+#	tools/alone.sh go mod tidy -diff    # it asks for what it needs, and for nothing else
+#	tools/alone.sh go mod tidy          # sees to that
 #
 # The modules require each other by a version that nobody can download before it is released. So
 # the command works on a copy of go.mod in which each of the others is replaced by its folder.
@@ -31,13 +31,9 @@ for path in $(printf '%s\n' "${!ours[@]}" | sort); do
 		drop+=("-dropreplace=$other")
 	done
 	$go mod edit "${replace[@]}" "$copy/go.mod"
-	echo "go $* ($path)"
-	if [[ $1 == mod ]]; then
-		(cd "$dir" && $go mod "$2" -modfile="$copy/go.mod" "${@:3}") || status=1
-	else
-		(cd "$dir" && $go "$1" -modfile="$copy/go.mod" "${@:2}") || status=1
-	fi
-	if [[ "$*" == "mod tidy" && $status == 0 ]]; then
+	echo "$* ($path)"
+	(cd "$dir" && GOFLAGS="${GOFLAGS:-} -modfile=$copy/go.mod" "$@") || status=1
+	if [[ "${*:2}" == "mod tidy" && $status == 0 ]]; then
 		$go mod edit "${drop[@]}" "$copy/go.mod"
 		sed -i "s/ v0\.0\.0-00010101000000-000000000000/ $version/" "$copy/go.mod" # one that is new here
 		cp "$copy/go.mod" "$copy/go.sum" "$dir"

@@ -38,7 +38,7 @@ done
 # A module, with or without "require" before it, and its version; in go.work and bench/go.mod, what
 # replaces it comes after.
 sed -i -E "s#^((require|replace)?[[:space:]]*$ours(/[^ ]+)?) v[^ ]+#\1 $version#" "${files[@]}"
-GO=$go tools/alone.sh mod tidy -diff
+GO=$go tools/alone.sh "$go" mod tidy -diff
 
 # The changelog may have a section of this version. If not, what is unreleased becomes one.
 number=${version#v}

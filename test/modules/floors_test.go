@@ -38,6 +38,7 @@ func TestABackendRaisesNoVersionThatItDoesNotNeed(t *testing.T) {
 	for name, packages := range map[string][]string{
 		"mem":        {"/backends/mem"},
 		"paxos":      {"/backends/paxos"},
+		"group":      {"/group"},
 		"file":       {"/backends/file"},
 		"etcd":       {"/backends/etcd"},
 		"consul":     {"/backends/consul"},
