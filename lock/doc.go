@@ -40,7 +40,7 @@
 //		return nil // another host does it, or has done it
 //	}
 //
-// All users of the lock need the same Hold. docs/cron.md says how to choose it.
+// All users of the lock need the same Hold. docs/run/cron.md says how to choose it.
 //
 // # Errors
 //
