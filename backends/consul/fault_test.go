@@ -29,6 +29,7 @@ func unknown(t *testing.T, err error) {
 }
 
 func TestEveryOperationOnAPausedServerReturnsWithItsContext(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartConsul(t)
 	s := consulkv.New(dial(t, server.Addr()), options)
 	name := newName()

@@ -60,6 +60,7 @@ func lead(t *testing.T, addr, name string, opts *consulkv.Options) led {
 }
 
 func TestALeaderThatSleptBeyondItsTermCannotWriteUnderItsGuard(t *testing.T) {
+	t.Parallel() // it mostly waits
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		proxy := testenv.NewProxy(t, testenv.Consul(t))
 		name, key := newName(), newName()

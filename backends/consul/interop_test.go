@@ -103,6 +103,7 @@ func TestOurRecordKeepsAnAPILockOutUntilItIsDeleted(t *testing.T) {
 }
 
 func TestALockDelayIsToldApartAndPasses(t *testing.T) {
+	t.Parallel() // it mostly waits
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		s, client, _ := openAs(t, opts)
 		name := newName()

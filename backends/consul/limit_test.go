@@ -384,6 +384,7 @@ func TestAnOperationThatIsRefusedAConnectionSaysWhatTheMatterIs(t *testing.T) {
 
 // Its answer to a connection too many comes at once, often before the request.
 func TestARealAgentsRefusalIsToldInWords(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const limit = 5
 	server := startLimited(t, limit)
 	host := nextHost()

@@ -156,6 +156,7 @@ func TestAnAPILockAfterOurEndIsNeverOurs(t *testing.T) {
 // The lock-delay is the old holder's. Until it has passed the key is open, and
 // refused to everybody.
 func TestACandidateGetsInAfterTheLockDelayOfAHolderThatCrashed(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const delay = 3 * time.Second
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		s, client, _ := openAs(t, opts)
@@ -185,6 +186,7 @@ func TestACandidateGetsInAfterTheLockDelayOfAHolderThatCrashed(t *testing.T) {
 // Both keys have a lock-delay when our session ends. An operator who deletes the
 // key meanwhile leaves one at the companion alone.
 func TestTheLockDelayOfACompanionIsToldAndPasses(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s, client, _ := openAs(t, &consulkv.Options{MinTTL: ttl, Plain: true, LockDelay: 3 * time.Second})
 	for _, deleted := range []bool{false, true} {
 		name := newName()

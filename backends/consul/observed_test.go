@@ -102,6 +102,7 @@ func TestAnObservedRecordHasNoSessionAndTakesItsTokenAlong(t *testing.T) {
 }
 
 func TestObservedTokensAndRevisionsGrowAcrossEverythingThatCanHappenToAKey(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartConsul(t)
 	client := dial(t, server.Addr())
 	s := consulkv.NewObserved(client, nil)

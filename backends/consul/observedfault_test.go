@@ -20,6 +20,7 @@ import (
 )
 
 func TestAnObservedWriteWhoseReplyIsLostIsUnknownAndItsRecordIsThere(t *testing.T) {
+	t.Parallel() // it mostly waits
 	proxy := testenv.NewProxy(t, testenv.Consul(t))
 	client, requests := dialCounted(t, proxy.Addr(), nil)
 	s := consulkv.NewObserved(client, nil)
@@ -112,6 +113,7 @@ func TestACreateThatMeetsARecordWhichGoesIsCarriedOut(t *testing.T) {
 }
 
 func TestEveryObservedOperationOnAPausedServerReturnsWithItsContext(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartConsul(t)
 	s := consulkv.NewObserved(dial(t, server.Addr()), nil)
 	name := newName()

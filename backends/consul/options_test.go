@@ -79,6 +79,7 @@ func TestAPrefixIsPutBeforeTheName(t *testing.T) {
 
 // A check that fails ends the session at once; its owner may still trust it.
 func TestAFailedCheckDoesNotLetAnotherInBeforeTheTTLHasPassed(t *testing.T) {
+	t.Parallel() // it mostly waits
 	client := dial(t, testenv.Consul(t))
 	check := newName()
 	require.NoError(t, client.Agent().CheckRegister(&api.AgentCheckRegistration{

@@ -109,6 +109,7 @@ func TestAnEndedSessionIsStale(t *testing.T) {
 
 // The one that is made beside a delete is that of the next record.
 func TestRecordsThatComeAndGoLeaveSessionsThatExpire(t *testing.T) {
+	t.Parallel()
 	const ttl, cycles = 5 * time.Second, 20 // longer than a busy machine stands still
 	s, client, _ := open(t)
 	name := newName()

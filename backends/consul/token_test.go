@@ -30,6 +30,7 @@ func eventually(t *testing.T, f func() error) {
 }
 
 func TestTokensGrowAcrossEverythingThatCanHappenToAKey(t *testing.T) {
+	t.Parallel() // it mostly waits
 	inEachForm(t, tokensGrowAcrossEverythingThatCanHappenToAKey)
 }
 
@@ -125,6 +126,7 @@ func TestARecordOutlivesARestartOfTheServer(t *testing.T) {
 }
 
 func TestARecordOutlivesTheLeaderOfTheServers(t *testing.T) {
+	t.Parallel() // it mostly waits
 	cluster := testenv.StartConsulCluster(t)
 	leader := cluster.Leader()
 	addr := cluster.Nodes[0].Addr()

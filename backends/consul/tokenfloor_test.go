@@ -128,6 +128,7 @@ func TestOtherValuesOfAVacantKeyAreNoTokens(t *testing.T) {
 // a snapshot that is restored into a new cluster everything after it is lost, tokens
 // too: package doc says so, and what to do.
 func TestWhatANewClusterKnowsOfTokens(t *testing.T) {
+	t.Parallel() // it mostly waits
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		from := testenv.StartConsul(t)
 		old := dial(t, from.Addr())

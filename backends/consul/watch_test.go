@@ -66,6 +66,7 @@ func TestAnIndexThatGoesBackIsStartedFromAgain(t *testing.T) {
 // A restored snapshot ends the queries that wait, and the next one starts from
 // an index that is no more. Where none waits, the backstop finds out.
 func TestAWatchSurvivesARestoredSnapshot(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartConsul(t)
 	client := dial(t, server.Addr())
 	for _, waiting := range []bool{true, false} {
@@ -109,6 +110,7 @@ func TestAWatchSurvivesARestoredSnapshot(t *testing.T) {
 
 // Each answer comes at once: without a change, and with one each time.
 func TestAWatchDoesNotSpinOnAnswersThatComeAtOnce(t *testing.T) {
+	t.Parallel() // it mostly waits
 	for what, answer := range map[string]func(w http.ResponseWriter, n int){
 		"nothing new":        func(w http.ResponseWriter, _ int) { holding(w, 7, "dmFsdWU=") },
 		"a busy key":         func(w http.ResponseWriter, n int) { holding(w, n, "dmFsdWU=") },

@@ -107,6 +107,7 @@ func TestAUserThatIsGoneIsToldSo(t *testing.T) {
 }
 
 func TestErrorsOfAnUnreachableServerDoNotTellPasswords(t *testing.T) {
+	t.Parallel() // it mostly waits
 	client := dialWith(t, nil, clientv3.Config{Endpoints: []string{"http://candidate:" + secret + "@127.0.0.1:1"}})
 	rec := signed("v")
 	rec.Token, rec.Lease = 1, "1"

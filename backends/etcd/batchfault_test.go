@@ -373,6 +373,7 @@ func (f *flatterer) RecvMsg(m any) error {
 func (*flatterer) CloseSend() error { return nil }
 
 func TestAMemberThatIsCutOffProvesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	cluster := testenv.StartEtcdCluster(t)
 	alone, others := cluster.Nodes[0], cluster.Nodes[1:]
 	client := dialWith(t, nil, clientv3.Config{

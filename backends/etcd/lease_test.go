@@ -36,6 +36,7 @@ func requireNoLeases(t testing.TB, client *clientv3.Client) {
 
 // The one that is granted beside a delete is that of the next record.
 func TestRecordsThatComeAndGoLeaveLeasesThatFade(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
 	const cycles = 20
@@ -101,6 +102,7 @@ func TestNothingIsCreatedWithALeaseThatIsNotKnownToLive(t *testing.T) {
 
 // All see a vacant safe, so all ask for a lease.
 func TestCandidatesThatAreRefusedLeaveLeasesThatFade(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
 	won := rush(t, kv.ErrHeld, func() (kv.Record, error) {
@@ -167,6 +169,7 @@ func TestADeleteOutrunsNewValues(t *testing.T) {
 // The server keeps leases through a restart, and starts each anew: no record is
 // shorter for it, and none lasts for ever.
 func TestARecordOutlivesItsServersRestartAndThenFades(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := open(t, nil, server.Addr())
 	rec := signed("v")

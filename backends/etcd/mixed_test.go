@@ -39,6 +39,7 @@ func (r *room) visit(token uint64) {
 
 // Old and new come and go, and neither starves.
 func TestOldAndNewHoldTheSafeOneAtATime(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const each, times = 3, 15
 	for _, options := range queues() {
 		t.Run(title(options), func(t *testing.T) {

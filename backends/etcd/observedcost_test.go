@@ -64,6 +64,7 @@ func TestAWaitingObserverSendsNothingForARefresh(t *testing.T) {
 
 // With the shortest TTL there is.
 func TestALeaderOfHalfASecondCostsAFewWritesASecond(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const while = 4 * time.Second
 	var leads, waits count
 	name := signed("").Signature

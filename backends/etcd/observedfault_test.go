@@ -90,6 +90,7 @@ func TestAnObservedWriteThatTheClientSendsTwiceIsCarriedOutOnce(t *testing.T) {
 }
 
 func TestObservedCallsReturnWhenTheirContextEndsThoughTheServerHangs(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := observed(t, nil, server.Addr())
 	name, rec := held(t, store)
@@ -115,6 +116,7 @@ func TestObservedCallsReturnWhenTheirContextEndsThoughTheServerHangs(t *testing.
 // judges a record whose owner could not refresh it by what the server has to say
 // about time: each observer waits for the TTL from when it last saw a revision.
 func TestAnObservedRecordOutlivesAServerThatStoodStill(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := observed(t, nil, server.Addr())
 	rec := signed("v")
@@ -139,6 +141,7 @@ func TestAnObservedRecordOutlivesAServerThatStoodStill(t *testing.T) {
 }
 
 func TestAnObservedWatchSurvivesCompactionsAndRestarts(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	proxy := testenv.NewProxy(t, server.Addr())
 	client, store := dial(t, nil, server.Addr()), observed(t, nil, server.Addr())
@@ -167,6 +170,7 @@ func TestAnObservedWatchSurvivesCompactionsAndRestarts(t *testing.T) {
 // In a store that was put back to nothing, the safe is vacant, and the revisions
 // begin anew.
 func TestAnObservedWatchFindsAStoreThatWasPutBack(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := etcdkv.NewObserved(dial(t, nil, server.Addr()), &etcdkv.ObservedOptions{Prefix: prefix, Backstop: time.Second})
 	name, rec := held(t, store)

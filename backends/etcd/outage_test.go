@@ -60,6 +60,7 @@ func requireOpen(t testing.TB, op string, err error) {
 }
 
 func TestCallsReturnWhenTheirContextEndsThoughTheServerHangs(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := open(t, nil, server.Addr())
 	name, rec := held(t, store)
@@ -98,6 +99,7 @@ func TestADeadlineIsReportedThoughItsContextIsLate(t *testing.T) {
 }
 
 func TestCallsReturnWhenTheirContextEndsThoughNoServerIsThere(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := open(t, nil, server.Addr())
 	name, rec := held(t, store)
@@ -124,6 +126,7 @@ func TestARecordIsFoundAgainAfterAnOutage(t *testing.T) {
 }
 
 func TestALeaderOfEtcdMayDie(t *testing.T) {
+	t.Parallel() // it mostly waits
 	cluster := testenv.StartEtcdCluster(t)
 	store := open(t, nil, cluster.Addrs()...)
 	rec := signed("v")
@@ -151,6 +154,7 @@ func TestALeaderOfEtcdMayDie(t *testing.T) {
 // A member without a leader ends the watches that require one. They begin anew
 // when there is one.
 func TestAWatchSurvivesALossOfTheMajority(t *testing.T) {
+	t.Parallel() // it mostly waits
 	cluster := testenv.StartEtcdCluster(t)
 	alone, others := cluster.Nodes[0], cluster.Nodes[1:]
 	store := open(t, nil, alone.Addr())

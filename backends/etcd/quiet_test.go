@@ -79,6 +79,7 @@ func TestAWatchThatEndsGivesTheClientNothingToWarnOf(t *testing.T) {
 // A few candidates lead one after the other, and end while they lead or wait. Each
 // calls off what it has asked when the answer is of no use any more.
 func TestAQuietClientWarnsOfNothingInAnOrdinaryElection(t *testing.T) {
+	t.Parallel() // it mostly waits
 	config, logs := overheard(testenv.Etcd(t))
 	for kind, store := range everyKind(newClient(t, etcdkv.Quiet(config))) {
 		t.Run(kind, func(t *testing.T) {

@@ -481,6 +481,7 @@ func TestARecordThatWasLeftBehindFadesAlthoughOthersLive(t *testing.T) {
 
 // As one is whose term has ended and whose work goes on.
 func TestARecordThatIsRefreshedSinglyLeavesALeaseThatIsClosed(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const ttl = 2 * time.Second
 	store, other := open(t, nil, testenv.Etcd(t)), open(t, nil, testenv.Etcd(t))
 	records := shortLived(t, store, ttl, 2)

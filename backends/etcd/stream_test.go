@@ -276,6 +276,7 @@ func TestAServerWithIDsOfItsOwnIsAskedForOneWatchAtATime(t *testing.T) {
 
 // While nothing changes, one watch a round proves for all that the connection lives.
 func TestIdleWatchesSendAReadARoundEach(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const safes, backstop = 50, time.Second
 	var sent count
 	store := etcdkv.New(dial(t, &sent, testenv.Etcd(t)), &etcdkv.Options{Prefix: prefix, Backstop: backstop})
@@ -293,6 +294,7 @@ func TestIdleWatchesSendAReadARoundEach(t *testing.T) {
 
 // The connection lives, and answers reads, but the watches on it are dead.
 func TestAStreamThatIsDeadInSilenceIsNoticed(t *testing.T) {
+	t.Parallel() // it mostly waits
 	proxy := testenv.NewProxy(t, testenv.Etcd(t))
 	writer := open(t, nil, testenv.Etcd(t))
 	names, recs := holdMany(t, writer, 5)

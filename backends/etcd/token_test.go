@@ -13,6 +13,7 @@ import (
 // A put over a live key keeps the key's create revision, and each change of a
 // value moves its mod revision. Neither may touch the token.
 func TestATokenIsTheRevisionThatBroughtTheSignatureIn(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
 	name, rec := held(t, store)

@@ -41,6 +41,7 @@ func TestAWatchDoesNotGoBackToBeforeWhatItHasSeen(t *testing.T) {
 
 // While the watch is cut off, the revision goes from which it would go on.
 func TestAWatchSurvivesACompaction(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	proxy := testenv.NewProxy(t, server.Addr())
 	client, store := dial(t, nil, server.Addr()), open(t, nil, server.Addr())
@@ -64,6 +65,7 @@ func TestAWatchSurvivesACompaction(t *testing.T) {
 }
 
 func TestAWatchSurvivesARestartOfTheServer(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := open(t, nil, server.Addr())
 	name, rec := held(t, store)
@@ -81,6 +83,7 @@ func TestAWatchSurvivesARestartOfTheServer(t *testing.T) {
 // The connection stays open, and nothing comes. The reads that back the watch up
 // notice it.
 func TestAWatchWhoseConnectionIsDeadSaysSo(t *testing.T) {
+	t.Parallel() // it mostly waits
 	proxy := testenv.NewProxy(t, testenv.Etcd(t))
 	client := dial(t, nil, proxy.Addr())
 	store := etcdkv.New(client, &etcdkv.Options{Prefix: prefix, Backstop: time.Second})
@@ -116,6 +119,7 @@ func TestAWatchWithABackstopTellsEachStateOnce(t *testing.T) {
 
 // Each round of an idle watch that is alone on its stream is a read and a watch request.
 func TestAnIdleWatchSendsTwoMessagesARound(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const backstop = time.Second
 	var sent count
 	store := etcdkv.New(dial(t, &sent, testenv.Etcd(t)), &etcdkv.Options{Prefix: prefix, Backstop: backstop})
@@ -134,6 +138,7 @@ func TestAnIdleWatchSendsTwoMessagesARound(t *testing.T) {
 // In a store that was put back to an earlier state, the revision lies in the
 // future from which the watch would go on.
 func TestAWatchFindsAStoreThatWasPutBack(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartEtcd(t)
 	store := etcdkv.New(dial(t, nil, server.Addr()), &etcdkv.Options{Prefix: prefix, Backstop: time.Second})
 	name, rec := held(t, store)

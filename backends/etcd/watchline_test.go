@@ -14,6 +14,7 @@ import (
 // While the watch is cut off, one goes, another comes, and the revision goes
 // from which the watch would go on.
 func TestAWatchOfALineSurvivesACompaction(t *testing.T) {
+	t.Parallel() // it mostly waits
 	each(t, queues(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		proxy := testenv.NewProxy(t, server.Addr())
@@ -40,6 +41,7 @@ func TestAWatchOfALineSurvivesACompaction(t *testing.T) {
 }
 
 func TestAWatchOfALineSurvivesARestartOfTheServer(t *testing.T) {
+	t.Parallel() // it mostly waits
 	each(t, queues(), func(t *testing.T, options layout) {
 		server := testenv.StartEtcd(t)
 		store := openWith(t, nil, options, server.Addr())
@@ -104,6 +106,7 @@ func TestAWatchSeesNoVacancyWhereThereIsNone(t *testing.T) {
 
 // The leader's program is gone, and with it everybody who would say so.
 func TestAWatchOfALineSeesTheFirstFade(t *testing.T) {
+	t.Parallel() // it mostly waits
 	each(t, queues(), func(t *testing.T, options layout) {
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		mortal := signed("fades")

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	filekv "github.com/electkv/election/backends/file"
+	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
@@ -29,10 +29,7 @@ import (
 var elect string
 
 func TestMain(m *testing.M) {
-	// The tests wait for processes most of the time, however few cores there are.
-	if err := flag.Set("test.parallel", "8"); err != nil {
-		panic(err)
-	}
+	testenv.Parallel(8)
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "elect-test-")
 		if err != nil {

@@ -1,7 +1,6 @@
 package run_test
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/electkv/election/internal/markdown"
+	"github.com/electkv/election/internal/testenv"
 )
 
 // local is what each host has in /usr/local beside what is there on this machine: elect, which is built
@@ -41,12 +41,10 @@ var build = sync.OnceValue(func() error {
 })
 
 func TestMain(m *testing.M) {
-	flag.Parse()
+	testenv.Parallel(8)
 	status := 1
-	err := flag.Set("test.parallel", "8") // they mostly wait
-	if err == nil {
-		local, err = os.MkdirTemp("", "elect-run-")
-	}
+	var err error
+	local, err = os.MkdirTemp("", "elect-run-")
 	if err == nil {
 		err = os.Mkdir(filepath.Join(local, "bin"), 0o755)
 	}

@@ -13,19 +13,14 @@
 package succession_test
 
 import (
-	"flag"
-	"fmt"
 	"os"
 	"testing"
+
+	"github.com/electkv/election/internal/testenv"
 )
 
-// TestMain has the stores tested side by side on small machines too: they mostly
-// wait.
+// TestMain has the stores tested side by side on small machines too.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "10"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
+	testenv.Parallel(10)
 	os.Exit(m.Run())
 }

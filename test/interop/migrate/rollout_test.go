@@ -4,7 +4,6 @@ package migrate
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,15 +14,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/testenv"
 )
 
-// TestMain lets all rollouts run at the same time: they mostly wait.
+// TestMain lets all rollouts run at the same time.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "16"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
+	testenv.Parallel(16)
 	os.Exit(m.Run())
 }
 
