@@ -83,18 +83,21 @@ func (t *trial) inTime(age time.Duration, do func(name string, rec kv.Record) (k
 	panic("unreachable")
 }
 
-// refreshesHoldASafe tries again, with a longer TTL, where the machine was too busy to
-// refresh in time.
-func refreshesHoldASafe(t *trial) {
+// patiently tries something that takes refreshes in time. It tries again, with a longer TTL, where
+// the machine was too busy for that.
+func (t *trial) patiently(try func() (inTime bool)) {
+	t.Helper()
 	brief := t.ttl
-	for try := range 5 {
-		t.ttl = brief * time.Duration(1+try)
-		if t.holdForThreeTTL() {
+	for n := range 5 {
+		t.ttl = brief * time.Duration(1+n)
+		if try() {
 			return
 		}
 	}
-	require.FailNow(t, "this machine is too busy to refresh a record every third of its TTL", "TTL %v", t.ttl)
+	require.FailNow(t, "this machine is too busy to refresh a record before it fades", "TTL %v", t.ttl)
 }
+
+func refreshesHoldASafe(t *trial) { t.patiently(t.holdForThreeTTL) }
 
 func (t *trial) holdForThreeTTL() bool {
 	values := []string{"v", "", "\x00\xff\xfe", strings.Repeat("x", 64<<10), `{"election":1}`, "ключ 🗝"}
@@ -131,16 +134,8 @@ func (t *trial) holdForThreeTTL() bool {
 }
 
 // Whoever judges by what it sees has to see refreshes, though it tells nobody of them.
-// It tries again, with a longer TTL, where the machine was too busy to refresh in time.
 func aWatchOfAnotherClientKnowsOfRefreshes(t *trial) {
-	brief := t.ttl
-	for try := range 5 {
-		t.ttl = brief * time.Duration(1+try)
-		if t.staysAlive(t.ttl * 3 / 2) {
-			return
-		}
-	}
-	require.FailNow(t, "this machine is too busy to refresh a record every sixth of its TTL", "TTL %v", t.ttl)
+	t.patiently(func() bool { return t.staysAlive(t.ttl * 3 / 2) })
 }
 
 // staysAlive refreshes a record for d, and requires that another client's watch tells

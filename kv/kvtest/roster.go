@@ -131,15 +131,27 @@ func aMemberFadesFromItsRoster(r *rota) {
 }
 
 func aMemberThatIsRefreshedStays(r *rota) {
+	r.patiently(func() bool { return r.rota().staysWhileItIsRefreshed() })
+}
+
+// staysWhileItIsRefreshed reports whether the member was refreshed in time.
+func (r *rota) staysWhileItIsRefreshed() bool {
+	last := time.Now()
 	one := r.enters(r.s, r.mortal("a"))
-	until := time.Now().Add(r.lifetime(one.Record.TTL).Max + r.ttl)
-	for time.Now().Before(until) {
-		require.Equal(r, one.Record.Token, r.refresh(r.s, one.Name, one.Record).Token)
+	for until := last.Add(r.lifetime(one.Record.TTL).Max + r.ttl); time.Now().Before(until); time.Sleep(r.ttl / 4) {
+		began := time.Now()
+		rec, err := r.s.Refresh(r.ctx, one.Name, one.Record)
 		all, _ := r.list()
+		if time.Since(last) >= r.ttl {
+			return false
+		}
+		last = began
+		require.NoError(r, err)
+		require.Equal(r, one.Record.Token, rec.Token)
 		require.Len(r, all, 1)
 		require.True(r, all[0].Record.Owns(one.Record))
-		time.Sleep(r.ttl / 4)
 	}
+	return true
 }
 
 func membersThatShareALease(r *rota) {
@@ -147,41 +159,53 @@ func membersThatShareALease(r *rota) {
 	if !ok {
 		r.Skip("the store refreshes one record at a time")
 	}
-	shared := func(value string) kv.Held {
+	r.patiently(func() bool { return r.rota().staysByASharedLease(batch) })
+}
+
+// staysByASharedLease reports whether the members were refreshed in time.
+func (r *rota) staysByASharedLease(batch kv.Batch) bool {
+	shared := func(value string) kv.Record {
 		rec := r.mortal(value)
 		rec.Shared = true
-		one := r.enters(r.s, rec)
-		one.Share = true
-		return one
+		return rec
 	}
-	lead := kv.Held{Name: r.name(), Share: true}
-	rec := r.mortal("leads")
-	rec.Shared = true
-	lead.Record = r.create(r.s, lead.Name, rec)
-	one, two := shared("a"), shared("b")
+	last := time.Now()
+	lead := r.name()
+	all := mayShareAll([]kv.Held{
+		{Name: lead, Record: r.create(r.s, lead, shared("leads"))}, r.enters(r.s, shared("a")), r.enters(r.s, shared("b")),
+	})
+	one, two := all[1], all[2]
 	require.Equal(r, one.Record.Lease, two.Record.Lease, "the leases of two members' records of one process")
-	all := []kv.Held{lead, one, two}
-	until := time.Now().Add(r.lifetime(one.Record.TTL).Max + r.ttl)
-	for time.Now().Before(until) {
-		batch.RefreshAll(r.ctx, all, func(i int, rec kv.Record, err error) {
-			require.NoError(r, err)
-			require.True(r, rec.Owns(all[i].Record))
-		})
-		members, _ := r.list()
-		require.Len(r, members, len(all)-1)
-		time.Sleep(r.ttl / 4)
+	refresh := func() (told []Verdict, members []kv.Held, inTime bool) {
+		began := time.Now()
+		told = RefreshAll(r, r.ctx, batch, all)
+		members, _ = r.list()
+		inTime = time.Since(last) < r.ttl
+		last = began
+		return told, members, inTime
+	}
+	for until := last.Add(r.lifetime(one.Record.TTL).Max + r.ttl); time.Now().Before(until); time.Sleep(r.ttl / 4) {
+		told, members, inTime := refresh()
+		if !inTime {
+			return false
+		}
+		for i, v := range told {
+			require.NoError(r, v.Err)
+			require.True(r, v.Record.Owns(all[i].Record))
+		}
+		require.Len(r, members, 2)
 	}
 	r.delete(r.s, one.Name, one.Record)
-	batch.RefreshAll(r.ctx, all, func(i int, _ kv.Record, err error) {
-		if i == 1 {
-			require.ErrorIs(r, err, kv.ErrStale)
-			return
-		}
-		require.NoError(r, err)
-	})
-	members, _ := r.list()
+	told, members, inTime := refresh()
+	if !inTime {
+		return false
+	}
+	require.NoError(r, told[0].Err)
+	require.ErrorIs(r, told[1].Err, kv.ErrStale)
+	require.NoError(r, told[2].Err)
 	require.Len(r, members, 1)
 	require.True(r, members[0].Record.Owns(two.Record))
+	return true
 }
 
 func rostersAreKeptApart(r *rota) {
