@@ -38,10 +38,10 @@ func eachStore(t *testing.T, test func(t *testing.T, p *place)) {
 }
 
 // stand starts a candidate that notes its process id as child-ID, and waits until
-// its log has a word.
+// its log has a word. Its grace is what a shell may take to stop on a busy machine.
 func (p *place) stand(id, word string, flags ...string) *proc {
 	p.t.Helper()
-	e := p.run(drains, append([]string{"--id", id, "--ttl", "4s", "--grace", "1s"}, flags...)...)
+	e := p.run(drains, append([]string{"--id", id, "--ttl", "8s", "--grace", "3s"}, flags...)...)
 	e.says(p.t, word)
 	return e
 }
@@ -188,8 +188,8 @@ func TestTransferToWhomLeadsAlreadyDoesNothing(t *testing.T) {
 func TestTransferToNobodyKnownLeavesTheLeaderAndSaysWhoIsNext(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
-		p.stand("anna", isLeader, "--succession", "first", "--ttl", "3s")
-		p.stand("ben", isHeir, "--succession", "first", "--ttl", "3s")
+		p.stand("anna", isLeader, "--succession", "first", "--ttl", "3s", "--grace", "1s")
+		p.stand("ben", isHeir, "--succession", "first", "--ttl", "3s", "--grace", "1s")
 		before := p.status()
 		status, stdout, stderr := finish(t, "transfer", "--store", p.store, "job", "--to", "nina")
 		require.Equal(t, 1, status)
@@ -274,7 +274,7 @@ func TestAHigherRankTakesOverWhenItHasBeenHeirForLong(t *testing.T) {
 func TestTheLeadershipGoesRoundTheRing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	flags := []string{"--succession", "ring", "--ttl", "3s", "--max-term", "3s"}
+	flags := []string{"--succession", "ring", "--ttl", "3s", "--grace", "1s", "--max-term", "3s"}
 	p.stand("a", isLeader, flags...)
 	p.stand("b", isHeir, flags...)
 	p.stand("c", isBehind, flags...)
