@@ -32,9 +32,9 @@ SIMULATION := TestTheEngineKeepsItsPromisesInTheSimulation
 # Builds the last release, for which a checkout needs its history.
 ROLLOUT := TestCandidatesOfTwoReleasesKeepThePromises
 
-# What make test leaves to make test/all: fleets of processes, the fault table, linearizability, and
-# models that are explored move by move.
-LONG := /test/(faults|interop|linear|succession)$$|/internal/(machine|lease)$$
+# What make test leaves to make test/all: fleets of processes, rollouts, the fault table, linearizability,
+# models that are explored move by move, and the tests of what starts servers for tests.
+LONG := /test/(faults|interop|interop/migrate|linear|succession|testenv)$$|/internal/(machine|lease)$$
 
 # They take the longest, so they go first, and mostly wait.
 SLOW := $(addprefix github.com/electkv/election/,backends/etcd backends/consul cmd/elect test/sql backends/redis)
@@ -44,7 +44,7 @@ FAULTS := github.com/electkv/election/test/faults
 
 # How many packages are tested at once: most of them wait most of the time, less so with the race detector.
 AT_ONCE       := 3
-AT_ONCE_SHORT := 6
+AT_ONCE_SHORT := 4
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel ./observe/prom ./group

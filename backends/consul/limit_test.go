@@ -101,6 +101,7 @@ func (c *crowd) keptTheirTerms(t *testing.T) {
 }
 
 func TestAHundredElectionsOfAProcessKeepTheirTermsAtAnAgentsDefaultLimit(t *testing.T) {
+	testenv.Long(t)
 	t.Parallel()
 	const ttl = 12 * time.Second // much longer than a busy machine stands still
 	server := startLimited(t, defaultLimit)
@@ -147,6 +148,7 @@ func hog(t testing.TB, host *net.TCPAddr, addr string) (taken func() int, letGo 
 // connections that the client keeps open. On a machine that is too busy for that there are
 // fewer of them in the next try.
 func TestTermsSurviveAnotherProcessThatTakesAllConnectionsOfTheirAddress(t *testing.T) {
+	testenv.Long(t)
 	t.Parallel()
 	for _, elections := range []int{100, 40, 15} {
 		const enough = 30 * time.Millisecond // for eighty answers a second over three connections

@@ -25,6 +25,7 @@ const brief = 500 * time.Millisecond
 const observedFlags = 0x6f62736572766564
 
 func TestAnObservedStoreKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	addr := testenv.Consul(t)
 	open, count := dialEach([]string{addr})
 	others := operator{dial(t, addr)}

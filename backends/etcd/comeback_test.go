@@ -14,6 +14,7 @@ import (
 // until each term has been refreshed: its two watches are opened again, and there is room for a
 // refresh by itself and for a look.
 func TestAThousandTermsOutliveARestartOfTheirServerWithoutAStorm(t *testing.T) {
+	testenv.Long(t)
 	const many, ttl, each = 1000, 40 * time.Second, 12
 	server := testenv.StartEtcd(t)
 	var sent count

@@ -20,6 +20,7 @@ import (
 const brief = 500 * time.Millisecond
 
 func TestAnObservedStoreKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	var sent count
 	addr := testenv.Etcd(t)
 	kvtest.Run(t, kvtest.Backend{

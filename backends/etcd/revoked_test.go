@@ -50,6 +50,7 @@ func refreshSingly(t testing.TB, store kv.Store, terms []*reign) time.Duration {
 // Terms of the same process that have another lease, here because of another TTL, do not learn
 // of it.
 func TestALeaseThatIsRevokedUnderFiveHundredTermsEndsThemWithinASecond(t *testing.T) {
+	testenv.Long(t)
 	const (
 		ttl      = 15 * time.Second // even a slow machine loses no create
 		comeback = 5 * time.Second  // the candidates' rest, and as many claims

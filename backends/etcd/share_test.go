@@ -28,6 +28,7 @@ func (s sharer) Create(ctx context.Context, name string, rec kv.Record) (kv.Reco
 }
 
 func TestAStoreWhoseRecordsShareKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	b := backend(layout{}, testenv.Etcd(t))
 	open := b.Open
 	b.Open = func(t testing.TB) kv.Store { return sharer{open(t).(anyStore)} }

@@ -18,6 +18,7 @@ func TestASingleServerKeepsTheContract(t *testing.T) {
 }
 
 func TestAClusterKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, backend(t, &rediskv.Options{Prefix: prefix}, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
 }
 

@@ -26,6 +26,7 @@ func observed(c redis.UniversalClient) kv.Store {
 }
 
 func TestWhereObserversJudgeASingleServerKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	kvtest.Run(t, backendOf(t, observed, testenv.Redis(t)))
 }
 
@@ -34,6 +35,7 @@ func TestObserversJudge(t *testing.T) {
 }
 
 func TestWhereObserversJudgeAClusterKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	t.Parallel() // it mostly waits
 	essentials(t, backendOf(t, observed, testenv.StartRedisCluster(t, 3, 0).Addrs()...))
 }

@@ -74,6 +74,7 @@ func TestTheDemoKeepsItsPromisesOnRealServers(t *testing.T) {
 }
 
 func TestTheDemoOfEachOrderKeepsItsPromisesOnRealServersAndLeavesNothing(t *testing.T) {
+	testenv.Long(t)
 	t.Parallel()
 	for name, url := range servers(t) {
 		t.Run(name, func(t *testing.T) {

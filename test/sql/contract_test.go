@@ -23,6 +23,7 @@ func TestMariaDBKeepsTheContract(t *testing.T) {
 
 // Each refresh is told to all who watch, so they are not to come too often.
 func TestWithObserversPostgreSQLKeepsTheContract(t *testing.T) {
+	testenv.Long(t)
 	b := inPostgres(t, testenv.Postgres(t)).observedBackend()
 	b.TTL = 2 * ttl
 	kvtest.Run(t, b)
