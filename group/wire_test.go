@@ -2,7 +2,9 @@ package group_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
+	"syscall"
 	"testing"
 	"time"
 
@@ -42,6 +44,10 @@ func (c *trio) start(i int, change func(*group.Options)) (*actor, *testenv.Speec
 		change(&opts)
 	}
 	m, err := group.New(&opts)
+	// A process that another test starts has this one's listeners open, until it executes its program.
+	for end := time.Now().Add(patience); errors.Is(err, syscall.EADDRINUSE) && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		m, err = group.New(&opts)
+	}
 	require.NoError(c, err)
 	a := act(m, opts.ID, c.note, obey)
 	c.Cleanup(func() { require.NoError(c, a.quit()) })
