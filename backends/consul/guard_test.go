@@ -45,7 +45,7 @@ type led struct {
 }
 
 // lead elects a candidate that talks to the server at addr.
-func lead(t *testing.T, addr, name string, opts *consulkv.Options) led {
+func lead(t *testing.T, addr, name string, opts *consulkv.Options, ttl time.Duration) led {
 	t.Helper()
 	s := consulkv.New(dial(t, addr), opts)
 	c, err := election.New(s, name, &election.Options{TTL: ttl})
@@ -67,11 +67,11 @@ func TestALeaderThatSleptBeyondItsTermCannotWriteUnderItsGuard(t *testing.T) {
 		proxy := testenv.NewProxy(t, testenv.Consul(t))
 		name, key := newName(), newName()
 		client := dial(t, testenv.Consul(t))
-		first := lead(t, proxy.Addr(), name, opts)
+		first := lead(t, proxy.Addr(), name, opts, ttl)
 		require.True(t, write(t, first.s, client, name, first.term.Record(), key, "by the first"))
 
 		proxy.BlackHole() // nothing that it would do happens
-		second := lead(t, testenv.Consul(t), name, opts)
+		second := lead(t, testenv.Consul(t), name, opts, ttl)
 		proxy.Heal() // it wakes, and goes on where it was
 		require.False(t, write(t, first.s, client, name, first.term.Record(), key, "late"))
 		require.True(t, write(t, second.s, client, name, second.term.Record(), key, "by the second"))
@@ -84,7 +84,7 @@ func TestAGuardHoldsThroughAValueProclaimedAnew(t *testing.T) {
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		name, key := newName(), newName()
 		client := dial(t, testenv.Consul(t))
-		leader := lead(t, testenv.Consul(t), name, opts)
+		leader := lead(t, testenv.Consul(t), name, opts, time.Minute)
 		before := leader.term.Record()
 		for _, value := range []string{"one", "two"} {
 			require.NoError(t, leader.term.Proclaim(within(t, time.Minute), value))
@@ -98,7 +98,7 @@ func TestAGuardEndsWithAHandOver(t *testing.T) {
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		name, key := newName(), newName()
 		client := dial(t, testenv.Consul(t))
-		leader := lead(t, testenv.Consul(t), name, opts)
+		leader := lead(t, testenv.Consul(t), name, opts, time.Minute)
 		heir := create(t, leader.s, newName(), signed("heir", time.Minute))
 		var old, rec kv.Record
 		eventually(t, func() (err error) { // the term may refresh in between
