@@ -14,7 +14,7 @@ import (
 
 func TestARosterCostsALeaderNoRequest(t *testing.T) {
 	t.Parallel() // mostly it waits
-	// With a server of its own: what fades of other tests would wake watches of keys that are absent.
+	// With a server of its own, which no other test keeps busy.
 	server := testenv.StartConsul(t)
 	toll.Roster(t, func(t testing.TB) (kv.Store, func() int64) {
 		open, count := dialEach([]string{server.Addr()})
