@@ -14,6 +14,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/internal/history"
@@ -40,23 +41,18 @@ func (s *stage) overwrite(value string) {
 	require.NoError(s.t, err)
 }
 
-// overwriteFile puts a plain file in the place of the safe's folder.
+// overwriteFile puts a plain file in the place of the safe's folder in one step, as
+// the other stores do: while there is nothing, a candidate may take the safe.
 func (s *stage) overwriteFile(value string) error {
-	path := s.folder()
-	for {
-		if err := os.RemoveAll(path); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if errors.Is(err, fs.ErrExist) {
-			continue // somebody was faster
-		}
-		if err != nil {
-			return err
-		}
-		_, err = f.WriteString(value)
-		return errors.Join(err, f.Close())
+	file := filepath.Join(s.addrs[0], s.name+".new")
+	if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
+		return err
 	}
+	err := unix.Renameat2(unix.AT_FDCWD, file, unix.AT_FDCWD, s.folder(), unix.RENAME_EXCHANGE)
+	if errors.Is(err, fs.ErrNotExist) { // nothing to exchange it for
+		return os.Rename(file, s.folder())
+	}
+	return errors.Join(err, os.RemoveAll(file))
 }
 
 // folder is where the file store keeps the safe.
