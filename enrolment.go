@@ -30,11 +30,13 @@ type enrolment struct {
 
 	mu       sync.Mutex
 	draft    kv.Held // what it tries to put there
+	left     kv.Held // what is removed before that, or left to expire; it has no name if there is none
 	there    bool    // it is there, as far as is known: draft is how it stands
 	doubt    bool    // a create had no clear answer
 	over     bool
-	compared bool   // with the IDs of the others
-	cancel   func() // calls off the refresh that waits or is on its way; nil if there was none
+	proved   time.Time // when the store last confirmed that it is there
+	compared bool      // with the IDs of the others
+	cancel   func()    // calls off the refresh that waits or is on its way; nil if there was none
 	timer    *time.Timer
 	retry    backoff
 	trouble  complaint
@@ -108,8 +110,14 @@ func (e *enrolment) claim() {
 	}
 	defer leave()
 	e.mu.Lock()
-	draft := e.draft
+	draft, left := e.draft, e.left
+	e.left = kv.Held{}
 	e.mu.Unlock()
+	if left.Name != "" {
+		_ = e.attempt(e.ctx, func(ctx context.Context) error {
+			return e.observed().Delete(ctx, left.Name, left.Record)
+		})
+	}
 	var rec kv.Record
 	err = e.attempt(e.ctx, func(ctx context.Context) (err error) {
 		rec, err = e.observed().Create(ctx, draft.Name, draft.Record)
@@ -156,17 +164,21 @@ func (e *enrolment) find(ctx context.Context, draft kv.Held) (kv.Record, error) 
 // entered takes in that the record is there. It is called with mu held.
 func (e *enrolment) entered(rec kv.Record) {
 	e.log.Debug("entered the roster", "event", "roster_entered", "number", rec.Token)
-	e.draft.Record, e.there = rec, true
-	e.retry.reset()
-	e.rest()
+	e.there = true
+	e.confirmed(rec)
 	if !e.compared {
 		e.compared = true
 		e.start(e.compare)
 	}
 }
 
-// rest waits until the record is to be refreshed. It is called with mu held.
-func (e *enrolment) rest() { e.refreshIn(e.pace.Refresh/2, e.pace.Refresh*3/2) }
+// confirmed takes in that the record is there, and has it refreshed after a while. It is called
+// with mu held.
+func (e *enrolment) confirmed(rec kv.Record) {
+	e.draft.Record, e.proved = rec, time.Now()
+	e.retry.reset()
+	e.refreshIn(e.pace.Refresh/2, e.pace.Refresh*3/2)
+}
 
 // refreshIn has the record refreshed with others after a time, or alone after a longer one. It
 // is called with mu held.
@@ -200,18 +212,23 @@ func (e *enrolment) refreshAlone() {
 	e.refreshed(rec, err)
 }
 
-// refreshed takes in the outcome of a refresh.
+// refreshed takes in the outcome of a refresh. A record that was not refreshed for a TTL may never be
+// again, so another takes its place: Consul may be about to end its session, and then no renewal
+// counts any more.
 func (e *enrolment) refreshed(rec kv.Record, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
 	case e.over:
 	case err == nil:
-		e.draft.Record = rec
-		e.retry.reset()
-		e.rest()
+		e.confirmed(rec)
 	case errors.Is(err, kv.ErrStale):
 		e.log.Info("the record in the roster is gone, and is entered again", "event", "roster_lost", "number", e.draft.Record.Token)
+		e.renew(tagOf(e.draft.Record.Signature))
+		e.later(func() { e.start(e.claim) })
+	case time.Since(e.proved) >= e.draft.Record.TTL:
+		e.log.Info("the record in the roster was not refreshed within its TTL, and another is entered", "event", "roster_lost", "number", e.draft.Record.Token, "error", err)
+		e.left = e.draft
 		e.renew(tagOf(e.draft.Record.Signature))
 		e.later(func() { e.start(e.claim) })
 	default:

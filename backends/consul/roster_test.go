@@ -3,13 +3,17 @@
 package consulkv_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/consul/api"
 	"github.com/stretchr/testify/require"
 
+	"github.com/electkv/election"
 	"github.com/electkv/election/backends/consul"
 	"github.com/electkv/election/kv"
 )
@@ -34,6 +38,49 @@ func TestAMemberThatLeavesTakesItsKeyAlong(t *testing.T) {
 		require.NoError(t, s.Delete(t.Context(), name, rec))
 		require.Empty(t, keysOf(t, client, roster))
 	}
+}
+
+// A session that was not renewed for a TTL may end at any time, and what renews it then proves
+// nothing. So a candidate leaves its record to expire with it, and enters another.
+func TestAMemberWhoseSessionWasNotRenewedInTimeEntersAnew(t *testing.T) {
+	t.Parallel() // mostly it waits
+	s, client, requests := openAs(t, options)
+	name := newName()
+	candidate, err := election.New(s, name, &election.Options{TTL: 4 * ttl, Roster: true})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- candidate.Run(ctx, func(ctx context.Context, _ *election.Term) error {
+			<-ctx.Done()
+			return nil
+		})
+	}()
+	defer func() {
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}()
+	listed := func() string {
+		all, err := election.Members(t.Context(), s, name)
+		require.NoError(t, err)
+		if len(all) != 1 || all[0].Role != election.RoleLeader {
+			return ""
+		}
+		return all[0].Safe
+	}
+	require.Eventually(t, func() bool { return listed() != "" }, 20*ttl, ttl/10)
+	first := listed()
+	pair, _, err := client.KV().Get(first, nil)
+	require.NoError(t, err)
+	requests.refuse(func(req *http.Request) error {
+		if isRenewal(req) && strings.HasSuffix(req.URL.Path, pair.Session) {
+			return errRefused
+		}
+		return nil
+	})
+	time.Sleep(5 * ttl) // Consul keeps it for two TTLs
+	requests.refuse(nil)
+	require.Eventually(t, func() bool { return listed() != "" && listed() != first }, 40*ttl, ttl/10)
 }
 
 // Only what begins as the key of the one that enters does, only what is vacant, and nothing that

@@ -196,6 +196,34 @@ func TestARecordOfTheRosterThatIsLostIsEnteredAgain(t *testing.T) {
 	})
 }
 
+// A store may refuse for ever to say that a record is there still.
+func TestARecordOfTheRosterThatIsNotConfirmedForATTLIsReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		link := rosterApart(store)
+		b.run(b.candidate(link.Store, "a", listed), "a")
+		time.Sleep(ttl)
+		before, err := election.Members(t.Context(), store, b.name)
+		require.NoError(t, err)
+		link.members.On(kvfault.Refresh).FailReplies(errors.New("broken"))
+		time.Sleep(ttl)
+		all, err := election.Members(t.Context(), store, b.name)
+		require.NoError(t, err)
+		require.Equal(t, before, all, "it is kept for a TTL")
+		time.Sleep(ttl)
+		link.members.Heal()
+		creates := link.members.Calls(kvfault.Create)
+		require.LessOrEqual(t, creates, 3)
+		time.Sleep(10 * ttl)
+		all, err = election.Members(t.Context(), store, b.name)
+		require.NoError(t, err)
+		require.Equal(t, "a leader", rosterText(all), "the old record is removed")
+		require.Greater(t, all[0].Number, before[0].Number)
+		require.Equal(t, creates, link.members.Calls(kvfault.Create), "and the new one is kept")
+		require.Equal(t, "a", b.leaders(), "no term has ended")
+	})
+}
+
 // Whatever befalls the requests of the roster, those of the election are the same and come at
 // the same times.
 func TestNothingInAnElectionHeedsItsRoster(t *testing.T) {
