@@ -30,8 +30,9 @@
 // grace and some patience after the order to stop, or after the end of trust as
 // elect knows it, a timer kills it, and COMMAND dies with it.
 //
-// What neither of them can help: elect and the guard stopped at the same time.
-// COMMAND runs on then; that is what fencing tokens are for.
+// What neither of them can help: elect and the guard stopped at the same time, or a
+// machine on which the guard gets no processor for as long as is kept in reserve for
+// the kill. COMMAND runs on then; that is what fencing tokens are for.
 //
 // # Who is killed
 //

@@ -4,7 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -186,4 +191,38 @@ func TestProcIsOwnIfItShowsOneIDAndThatIsOurs(t *testing.T) {
 	} {
 		require.Equal(t, want, isOwn([]byte(status)), "%q", status)
 	}
+}
+
+// A kernel need not tell the children of a thread; then all processes are asked for their parents.
+func TestDescendantsAreFoundInEitherWay(t *testing.T) {
+	_, err := os.Stat("/proc/thread-self/children")
+	require.NoError(t, err, "this kernel does not tell")
+	dir := t.TempDir()
+	const tree = `echo $$ >"$1/child"
+setsid sh -c 'echo $$ >"$1/session"; sleep 60 & wait' sh "$1" &
+sh -c '(sh -c "echo \$\$ >\"$1/orphan\"; exec sleep 60" sh "$1" &)' sh "$1"
+wait`
+	adopted(t) // for the orphan
+	cmd := exec.Command("sh", "-c", tree, "sh", dir)
+	require.NoError(t, cmd.Start())
+	defer signalAll(0, syscall.SIGKILL)
+	var known []int
+	for _, name := range []string{"child", "session", "orphan"} {
+		require.Eventually(t, func() bool {
+			text, err := os.ReadFile(filepath.Join(dir, name))
+			pid, bad := strconv.Atoi(strings.TrimSpace(string(text)))
+			if err != nil || bad != nil {
+				return false
+			}
+			known = append(known, pid)
+			return true
+		}, 20*time.Second, time.Millisecond, name)
+	}
+	require.Eventually(t, func() bool {
+		threads, all := below(os.Getpid(), childrenOfThreads), below(os.Getpid(), childrenOfAll())
+		slices.Sort(threads)
+		slices.Sort(all)
+		return len(all) == 4 && slices.Equal(threads, all)
+	}, 20*time.Second, time.Millisecond)
+	require.Subset(t, descendants(os.Getpid()), known)
 }

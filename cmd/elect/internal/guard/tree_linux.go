@@ -32,22 +32,25 @@ func DieWithParent(attr *syscall.SysProcAttr) {
 // process outside of it. The group is signalled as one, which no fork can escape:
 // always while the command, whose id it has, has not been collected, and then as
 // long as a descendant is in it. A group that has ended may be a stranger's by now.
-// No child may be collected meanwhile. Errors are no news: ESRCH means that somebody
-// has just ended, EPERM that it changed its user; wait4 tells who is left.
+// The command's group comes first, since it takes a while to find the others where
+// many processes compete for a processor. No child may be collected meanwhile. Errors
+// are no news: ESRCH means that somebody has just ended, EPERM that it changed its
+// user; wait4 tells who is left.
 func signalAll(group int, sig syscall.Signal) {
-	together := isChild(group)
+	told := isChild(group)
+	if told {
+		_ = syscall.Kill(-group, sig)
+	}
 	for _, pid := range descendants(os.Getpid()) {
 		pgid, err := syscall.Getpgid(pid)
 		switch {
 		case err != nil:
-		case pgid == group:
-			together = true
-		default:
+		case pgid != group:
 			_ = syscall.Kill(pid, sig)
+		case !told:
+			told = true
+			_ = syscall.Kill(-group, sig)
 		}
-	}
-	if together {
-		_ = syscall.Kill(-group, sig)
 	}
 }
 
@@ -66,36 +69,74 @@ func isChild(pid int) bool {
 // descendants returns the processes below root, as far as they stood still
 // while /proc was read.
 func descendants(root int) []int {
-	children := map[int][]int{}
-	for _, pid := range processes() {
-		if parent, ok := parentOf(pid); ok {
-			children[parent] = append(children[parent], pid)
-		}
+	childrenOf := childrenOfThreads
+	if _, err := os.Stat("/proc/thread-self/children"); err != nil {
+		childrenOf = childrenOfAll() // a kernel without CONFIG_PROC_CHILDREN
 	}
+	return below(root, childrenOf)
+}
+
+func below(root int, childrenOf func(pid int) []int) []int {
 	found := []int{}
-	for next := children[root]; len(next) > 0; {
+	seen := map[int]bool{root: true} // a recycled id must not make a circle
+	for next := childrenOf(root); len(next) > 0; next = next[1:] {
 		pid := next[0]
+		if seen[pid] {
+			continue
+		}
+		seen[pid] = true
 		found = append(found, pid)
-		next = append(next[1:], children[pid]...)
-		delete(children, pid) // a recycled id must not make a circle
+		next = append(next, childrenOf(pid)...)
 	}
 	return found
 }
 
-func processes() []int {
-	proc, err := os.Open("/proc")
+// childrenOfThreads reads what proc_tid_children(5) tells of each thread of a process:
+// its work does not grow with the processes of the machine. Where a child ends
+// meanwhile, others may be missing.
+func childrenOfThreads(pid int) []int {
+	var children []int
+	threads := "/proc/" + strconv.Itoa(pid) + "/task"
+	for _, thread := range numbered(threads) {
+		text, err := os.ReadFile(threads + "/" + strconv.Itoa(thread) + "/children")
+		if err != nil {
+			continue // it has ended
+		}
+		for field := range bytes.FieldsSeq(text) {
+			if child, err := strconv.Atoi(string(field)); err == nil {
+				children = append(children, child)
+			}
+		}
+	}
+	return children
+}
+
+// childrenOfAll asks all processes who their parents are.
+func childrenOfAll() func(pid int) []int {
+	children := map[int][]int{}
+	for _, pid := range numbered("/proc") {
+		if parent, ok := parentOf(pid); ok {
+			children[parent] = append(children[parent], pid)
+		}
+	}
+	return func(pid int) []int { return children[pid] }
+}
+
+// numbered returns those entries of a directory that are numbers.
+func numbered(path string) []int {
+	dir, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
-	defer proc.Close()
-	names, _ := proc.Readdirnames(-1)
-	pids := make([]int, 0, len(names))
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	numbers := make([]int, 0, len(names))
 	for _, name := range names {
-		if pid, err := strconv.Atoi(name); err == nil {
-			pids = append(pids, pid)
+		if number, err := strconv.Atoi(name); err == nil {
+			numbers = append(numbers, number)
 		}
 	}
-	return pids
+	return numbers
 }
 
 // parentOf reads the fourth field of proc_pid_stat(5). The second, the
