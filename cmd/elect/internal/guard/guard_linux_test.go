@@ -226,3 +226,28 @@ wait`
 	}, 20*time.Second, time.Millisecond)
 	require.Subset(t, descendants(os.Getpid()), known)
 }
+
+// On a machine with many processes, more of which are ready to run than it has processors for.
+func BenchmarkDescendants(b *testing.B) {
+	crowd := func(n int, script string) {
+		for range n {
+			cmd := exec.Command("sh", "-c", script)
+			require.NoError(b, cmd.Start())
+			b.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+		}
+	}
+	crowd(1, "exec sleep 600")
+	root := below(os.Getpid(), childrenOfThreads)[0]
+	crowd(400, "exec sleep 600")
+	crowd(40, "while :; do :; done")
+	b.Run("of threads", func(b *testing.B) {
+		for b.Loop() {
+			below(root, childrenOfThreads)
+		}
+	})
+	b.Run("of all", func(b *testing.B) {
+		for b.Loop() {
+			below(root, childrenOfAll())
+		}
+	})
+}
