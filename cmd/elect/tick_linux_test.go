@@ -51,8 +51,8 @@ func (p *place) apart(jobs int) {
 	begins := p.begins()
 	require.Len(p.t, begins, jobs)
 	for i := 1; i < jobs; i++ {
-		const resolution = 10 * time.Millisecond
-		require.GreaterOrEqual(p.t, begins[i]-begins[i-1], tickHold-resolution, "%v", begins)
+		const start = 500 * time.Millisecond // from a job's beginning until it has noted that, on a busy machine
+		require.GreaterOrEqual(p.t, begins[i]-begins[i-1], tickHold-start, "%v", begins)
 	}
 }
 
