@@ -39,6 +39,9 @@ LONG := /test/(faults|interop|interop/migrate|linear|succession|testenv)$$|/inte
 # They take the longest, so they go first, and mostly wait.
 SLOW := $(addprefix github.com/electkv/election/,backends/etcd backends/consul cmd/elect test/sql backends/redis)
 
+# Those of make test/all that take the longest after them.
+SLOW_ALL := $(SLOW) $(addprefix github.com/electkv/election/,test/succession test/linear test/testenv)
+
 # Its bounds on the time until there is a leader allow for a busy machine, but not for other tests.
 FAULTS := github.com/electkv/election/test/faults
 
@@ -145,7 +148,7 @@ test/all: ## all tests with the race detector, on real servers, which are fetche
 	if ! git -c safe.directory='*' cat-file -e "$$(tools/last-release.sh)^{commit}" 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
 	echo "this checkout does not have its history, so $(ROLLOUT) is not run (git fetch --unshallow)"; fi; \
 	echo "go test -race -count=1 work (but test/interop, $(FAULTS), $(PURE) and '$$without')" && \
-	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=45m -p=$(AT_ONCE) -skip="^($$without)$$" $(SLOW) $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(FAULTS) $(PURE) $(SLOW))) || failed=1; \
+	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=45m -p=$(AT_ONCE) -skip="^($$without)$$" $(SLOW_ALL) $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(FAULTS) $(PURE) $(SLOW_ALL))) || failed=1; \
 	echo "go test -race -count=1 $(FAULTS) (but '$$without')" && $(GO) run ./test/tally -race -count=1 -vet=off -timeout=30m -skip="^($$without)$$" $(FAULTS) || failed=1; \
 	echo "go test -race -count=1 -run=$(SIMULATION) . -args -sim.terms=1000" && $(GO) run ./test/tally -race -count=1 -vet=off -timeout=15m -run='^$(SIMULATION)$$' . -args -sim.terms=1000 || failed=1; \
 	echo "go test -count=1 -run='$(PLANTED)|$(SIMULATION)' . ./kv/kvtest" && $(GO) run ./test/tally -count=1 -vet=off -timeout=15m -run='^($(PLANTED)|$(SIMULATION))$$' . ./kv/kvtest || failed=1; \
