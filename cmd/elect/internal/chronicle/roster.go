@@ -18,9 +18,10 @@ const (
 	// rosterPace is the least time between two reads of rosters, whichever elections' they are.
 	rosterPace = 200 * time.Millisecond
 
-	// After a read, an election's roster is left alone for rosterPause, or for rest times as long
-	// as the read took. After trouble it is twice as long each time, up to mostRosterPause.
+	// After a read, an election's roster is left alone for rosterPause, or for rosterRest times as
+	// long as the read took. After trouble it is twice as long each time, up to mostRosterPause.
 	rosterPause     = 2 * time.Second
+	rosterRest      = 5
 	mostRosterPause = time.Minute
 
 	// rosterTime is how long a read may take. Slow ones hold up no others.
@@ -96,7 +97,7 @@ func (c *Chronicle) readRoster(f *followed) {
 // rest says when a roster may be read again, after a read that took so long.
 func (r *reading) rest(now, took time.Duration, err error) {
 	r.goes = false
-	r.due = now + max(rosterPause, rest*took)
+	r.due = now + max(rosterPause, rosterRest*took)
 	switch {
 	case err == nil:
 		r.pause = 0

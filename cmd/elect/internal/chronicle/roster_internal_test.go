@@ -121,7 +121,7 @@ func TestRostersAreReadInTurnAndTheOneThatIsLookedAtFirst(t *testing.T) {
 func TestARosterThatIsSlowOrInTroubleIsReadMoreRarely(t *testing.T) {
 	r := new(reading)
 	r.rest(0, time.Second, nil)
-	require.Equal(t, rest*time.Second, r.due)
+	require.Equal(t, rosterRest*time.Second, r.due)
 	pauses := []time.Duration{}
 	for range 7 {
 		r.rest(0, time.Millisecond, errors.New("trouble"))
