@@ -34,6 +34,9 @@ func (e *StaleError) Unwrap() error { return ErrStale }
 // A Fence remembers the largest token that it has admitted. Its methods may be
 // called from any goroutine. Use [Open] or [New] to make one.
 type Fence struct {
+	// raising is taken before mu by whoever is to admit a larger token. Who comes second with it
+	// finds it admitted, and does not wait for the writes that run with it.
+	raising sync.Mutex
 	// mu is held for reading while a write runs, so that it cannot be had for
 	// writing, which is what it takes to admit a larger token.
 	mu      sync.RWMutex
@@ -130,12 +133,17 @@ func (f *Fence) enter(token uint64) error {
 // raise makes token the largest, if no larger one came before. It waits for the
 // writes that run under the one before.
 func (f *Fence) raise(token uint64) error {
+	f.raising.Lock()
+	defer f.raising.Unlock()
+	if f.Largest() >= token {
+		return nil // it was admitted meanwhile, or a larger one
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err := f.check(token); err != nil {
 		return err
 	}
-	if f.page != nil && token > f.largest {
+	if f.page != nil {
 		if err := f.page.write(token); err != nil {
 			return fmt.Errorf("fence: token %d is not admitted, as it cannot be kept: %w", token, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/fence"
@@ -95,21 +96,35 @@ func TestALargerTokenWaitsForTheWriteThatRuns(t *testing.T) {
 }
 
 func TestWritesOfOneTermRunSideBySide(t *testing.T) {
-	f := fence.New()
-	both := make(chan struct{})
-	var writers sync.WaitGroup
-	for range 2 {
-		writers.Go(func() {
-			require.NoError(t, f.Do(1, func() error {
-				select {
-				case both <- struct{}{}: // they meet
-				case <-both:
-				}
-				return nil
-			}))
-		})
+	const many = 8
+	for range 1000 { // each may be the first of its term
+		f := fence.New()
+		start, all := make(chan struct{}), make(chan struct{})
+		var missing atomic.Int64
+		missing.Store(many)
+		var writers sync.WaitGroup
+		for range many {
+			writers.Go(func() {
+				<-start
+				assert.NoError(t, f.Do(1, func() error {
+					if missing.Add(-1) == 0 {
+						close(all)
+					}
+					select {
+					case <-all: // they meet
+						return nil
+					case <-time.After(20 * time.Second):
+						return errors.New("another one waits for this write to end")
+					}
+				}))
+			})
+		}
+		close(start)
+		writers.Wait()
+		if t.Failed() {
+			return
+		}
 	}
-	writers.Wait()
 }
 
 // The effect of the writes of many terms must be one that grows.
