@@ -206,15 +206,18 @@ func replaced(env []string, ours ...string) []string {
 
 // review says what follows from COMMAND's end.
 func (r *runner) review(end guard.End, lost error) error {
+	over := lost != nil && !errors.As(end.Err, new(syscall.Errno)) // whoever did not start it was late, and was killed
 	switch told := r.isTold(); {
-	case end.Err != nil && !end.Started:
+	case end.Err != nil && !end.Started && !over:
 		r.finish(exit{statusNotExec, fmt.Errorf("%s: cannot be executed: %w", r.spec.Path, end.Err)})
 	case errors.Is(lost, election.ErrResigned) && r.once && !told && end.Started && end.Err == nil:
 		r.log.Info("COMMAND was stopped: the term was given up", "status", statusOf(end.Status))
 		r.finish(exit{status: statusOf(end.Status)})
 	case lost != nil && r.once && !told:
 		r.finish(exit{statusFailure, fmt.Errorf("%w; COMMAND was stopped", lost)})
-	case end.Err != nil && lost != nil && !told && end.Started:
+	case end.Err != nil && lost != nil && !told && !end.Started:
+		r.log.Warn("COMMAND was not started: the term was over", "error", end.Err)
+	case end.Err != nil && lost != nil && !told:
 		r.log.Warn("COMMAND was killed: the term was over", "error", end.Err)
 	case end.Err != nil:
 		r.finish(exit{statusFailure, end.Err})
