@@ -40,23 +40,47 @@ func TestTheDemoOfEachOrderKeepsItsPromises(t *testing.T) {
 }
 
 // requireOrders wants the demos of orders to keep everything. They are played side
-// by side: they wait for most of their time.
+// by side: they wait for most of their time. One in which a busy machine did not refresh
+// a record in time is played again.
 func requireOrders(t *testing.T, url, tmp string, orders []string) {
 	t.Helper()
-	played := map[string]*proc{}
-	for _, by := range orders {
-		cmd := exec.Command(elect, "demo", by)
-		cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "ELECT_STORE="+url)
-		played[by] = startCommand(t, cmd)
-	}
-	for by, p := range played {
-		require.Zero(t, p.status(t), by)
-		for _, promise := range append(promises[:3:3], "only the heir is elected", "the right one is next", "handed over, never empty") {
-			require.Contains(t, p.out.String(), "kept    "+promise, by)
+	for try := 1; len(orders) > 0; try++ {
+		played := map[string]*proc{}
+		for _, by := range orders {
+			cmd := exec.Command(elect, "demo", by)
+			cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "ELECT_STORE="+url)
+			played[by] = startCommand(t, cmd)
 		}
-		require.NotContains(t, p.out.String(), "BROKEN", by)
-		require.Contains(t, p.out.String(), "▒", by)
+		orders = nil
+		for by, p := range played {
+			if status := p.status(t); status != 0 && try < 4 && strings.Contains(p.err.String(), "not refreshed in time") {
+				orders = append(orders, by)
+				continue
+			}
+			requireOrderKept(t, by, p)
+		}
+		forget(t, tmp)
 	}
+}
+
+// forget removes what demos have left that broke a promise.
+func forget(t *testing.T, tmp string) {
+	t.Helper()
+	left, err := filepath.Glob(filepath.Join(tmp, "elect-demo-*.ndjson"))
+	require.NoError(t, err)
+	for _, path := range left {
+		require.NoError(t, os.Remove(path))
+	}
+}
+
+func requireOrderKept(t *testing.T, by string, p *proc) {
+	t.Helper()
+	require.Zero(t, p.status(t), by)
+	for _, promise := range append(promises[:3:3], "only the heir is elected", "the right one is next", "handed over, never empty") {
+		require.Contains(t, p.out.String(), "kept    "+promise, by)
+	}
+	require.NotContains(t, p.out.String(), "BROKEN", by)
+	require.Contains(t, p.out.String(), "▒", by)
 }
 
 // demoIn runs the demo with a directory of its own for temporary files.
