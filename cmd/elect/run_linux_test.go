@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/boottime"
 )
 
 // scatter starts descendants that get away: in a session of their own, with the
@@ -127,6 +129,34 @@ func TestRunCampaignsAgainWhenAllWereFrozenBeyondTheTermAndTheGrace(t *testing.T
 // is deaf to SIGTERM.
 const tally = `trap '' TERM; echo $$ >"$1/child-$ELECTION_ID"
 while :; do read up rest </proc/uptime; echo "$ELECTION_TOKEN $up" >>"$1/log"; sleep 0.01; done`
+
+// clockwork notes the time for as long as it lives, and is deaf to SIGTERM.
+const clockwork = `trap '' TERM; echo $$ >"$1/child"
+while :; do read up rest </proc/uptime; echo "$up" >>"$1/signs"; sleep 0.01; done`
+
+// lastSign returns when a clockwork was alive last.
+func (p *place) lastSign() time.Duration {
+	p.t.Helper()
+	signs := strings.Fields(p.note("signs"))
+	seconds, err := strconv.ParseFloat(signs[len(signs)-1], 64)
+	require.NoError(p.t, err)
+	return time.Duration(seconds * float64(time.Second))
+}
+
+func TestRunStopsTheCommandBeforeTheTTLIfElectIsStopped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	const ttl = 4 * time.Second
+	e := p.run(clockwork, "--ttl", ttl.String(), "--grace", "1s")
+	child := p.pid("child")
+	e.send(t, syscall.SIGSTOP)
+	stopped := boottime.Now()
+	eventually(t, "the command is killed", func() bool { return !alive(child) })
+	require.Less(t, p.lastSign()-stopped, ttl)
+	e.send(t, syscall.SIGCONT)
+	next := p.pidAfter("child", child)
+	require.True(t, alive(next), "it leads again")
+}
 
 func TestRunLeavesNoTimeInWhichTwoCommandsRun(t *testing.T) {
 	t.Parallel()

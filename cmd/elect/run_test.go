@@ -146,21 +146,6 @@ func TestRunEndsTheWaitOnASignal(t *testing.T) {
 	require.False(t, p.has("second"))
 }
 
-func TestRunStopsTheCommandBeforeTheTTLIfElectIsStopped(t *testing.T) {
-	t.Parallel()
-	p := newPlace(t)
-	const ttl = 4 * time.Second
-	e := p.run(`trap '' TERM; `+stay, "--ttl", ttl.String(), "--grace", "1s")
-	child := p.pid("child")
-	e.send(t, syscall.SIGSTOP)
-	stopped := time.Now()
-	eventually(t, "the command is killed", func() bool { return !alive(child) })
-	require.Less(t, time.Since(stopped), ttl)
-	e.send(t, syscall.SIGCONT)
-	next := p.pidAfter("child", child)
-	require.True(t, alive(next), "it leads again")
-}
-
 // pidAfter waits until a note has another process id in it than before.
 func (p *place) pidAfter(name string, before int) int {
 	p.t.Helper()
