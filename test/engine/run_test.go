@@ -108,6 +108,38 @@ func TestATermThatIsWonAsShutdownComesIsFreedAndNotKept(t *testing.T) {
 	})
 }
 
+// Whoever was told that it leads may rely on the time that the work takes to stop.
+func TestATermThatWasToldOfIsNotFreedBeforeItsWorkHasReturned(t *testing.T) {
+	for name, run := range map[string]func(*election.Candidate, context.Context, func(context.Context, *election.Term) error) error{
+		"Run": (*election.Candidate).Run, "TryRun": (*election.Candidate).TryRun,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store, b := memkv.New(), newBallot(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			called := 0
+			c := b.candidate(store, "a", func(o *election.Options) {
+				o.OnRole = func(r election.Role) {
+					if r == election.RoleLeader {
+						cancel()
+					}
+				}
+			})
+			err := run(c, ctx, func(ctx context.Context, _ *election.Term) error {
+				called++
+				require.ErrorIs(t, ctx.Err(), context.Canceled, name)
+				time.Sleep(ttl / 2)
+				_, err := store.Get(context.WithoutCancel(ctx), b.name)
+				require.NoError(t, err, "%s has released the safe", name)
+				return nil
+			})
+			require.ErrorIs(t, err, context.Canceled, name)
+			require.Equal(t, 1, called, name)
+			_, err = store.Get(t.Context(), b.name)
+			require.ErrorIs(t, err, kv.ErrVacant, name)
+		})
+	}
+}
+
 // winning calls won before the answer to a create that succeeds is seen.
 type winning struct {
 	kv.Store
