@@ -4,7 +4,9 @@ package testenv
 
 import (
 	"context"
+	"errors"
 	"net"
+	"syscall"
 	"time"
 )
 
@@ -195,7 +197,7 @@ func (p *Proxy) listen() error {
 		p.listener = nil
 		return err
 	case !p.fault.cut && p.listener == nil:
-		listener, err := net.Listen("tcp4", p.Addr())
+		listener, err := listenAgain(p.Addr())
 		if err != nil {
 			return err
 		}
@@ -203,6 +205,17 @@ func (p *Proxy) listen() error {
 		p.wg.Go(func() { p.accept(listener) })
 	}
 	return nil
+}
+
+// listenAgain listens at an address at which this process has just ceased to listen. A process that it
+// starts meanwhile has the old listener too, until it executes its program.
+func listenAgain(addr string) (net.Listener, error) {
+	for late := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		listener, err := net.Listen("tcp4", addr)
+		if !errors.Is(err, syscall.EADDRINUSE) || time.Now().After(late) {
+			return listener, err
+		}
+	}
 }
 
 // faultOf returns the fault that the link has. The caller holds p.mu.

@@ -62,11 +62,13 @@ func aRefreshStartsTheTTLAnew(t *trial) {
 }
 
 // inTime does something with a record that is so old, and returns what became of it, when
-// it was created, and when that was begun. It tries again where the machine was too busy to
-// do so before the record faded.
+// it was created, and when that was begun. It tries again, with a longer TTL, where the machine was
+// too busy to do so before the record faded.
 func (t *trial) inTime(age time.Duration, do func(name string, rec kv.Record) (kv.Record, error)) (name string, rec kv.Record, created, start time.Time) {
 	t.Helper()
-	for range 5 {
+	brief := t.ttl
+	for n := range 5 {
+		t.ttl = brief * time.Duration(1+n)
 		name, created = t.name(), time.Now()
 		old := t.create(t.s, name, t.mortal("v"))
 		time.Sleep(age)
