@@ -137,10 +137,7 @@ func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) 
 	case <-decided:
 	case <-ctx.Done():
 	}
-	if term := cm.won(ctx); term != nil {
-		return term, nil
-	}
-	return nil, cm.withdraw(ctx)
+	return cm.resolve(ctx)
 }
 
 // until returns a channel that is closed when something has happened.
@@ -150,21 +147,16 @@ func (c *campaign) until(l *latch) <-chan struct{} {
 	return l.wait()
 }
 
-// won returns the term that was won. It is nil if there is none, or if ctx has ended by now,
-// because then the caller does not want it any more.
-func (c *campaign) won(ctx context.Context) *Term {
+// resolve returns the term that was won, or removes what is left of the campaign, and returns why
+// there is none. A term under which nobody is to work is not returned after ctx has ended. Of
+// others somebody may have been told, who relies on the work being called.
+func (c *campaign) resolve(ctx context.Context) (*Term, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if ctx.Err() != nil {
-		return nil
+	if c.term != nil && (ctx.Err() == nil || c.entry.drain) {
+		defer c.mu.Unlock()
+		return c.term, nil
 	}
-	return c.term
-}
-
-// withdraw removes what is left of a campaign, and returns why it has won nothing.
-func (c *campaign) withdraw(ctx context.Context) error {
 	err := c.verdict(ctx)
-	c.mu.Lock()
 	c.left = c.left || c.state.Stage == machine.Off
 	c.step(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
 	if c.term != nil { // nobody gets it
@@ -182,13 +174,11 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	if c.term == nil {
 		c.hookDone(0, err)
 	}
-	return err
+	return nil, err
 }
 
-// verdict returns why there is no term and will be none.
+// verdict returns why there is no term and will be none. It is called with mu held.
 func (c *campaign) verdict(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	err := c.failure
 	switch {
 	case ctx.Err() != nil:

@@ -90,22 +90,36 @@ func TestRunDoesNotCallLeadOnceItsContextHasEnded(t *testing.T) {
 	})
 }
 
+// Whether it was told of is a race, which the work follows.
 func TestATermThatIsWonAsShutdownComesIsFreedAndNotKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, b := memkv.New(), newBallot(t)
-		faults := kvfault.Wrap(store)
-		cause := errors.New("deploy")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		err := b.candidate(winning{faults.Store, func() { cancel(cause) }}, "a").Run(ctx, func(context.Context, *election.Term) error {
-			panic("must not be called")
+	for range 100 {
+		synctest.Test(t, func(t *testing.T) {
+			store, b := memkv.New(), newBallot(t)
+			faults := kvfault.Wrap(store)
+			cause := errors.New("deploy")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			told, led := 0, 0
+			c := b.candidate(winning{faults.Store, func() { cancel(cause) }}, "a", func(o *election.Options) {
+				o.OnRole = func(r election.Role) {
+					if r == election.RoleLeader {
+						told++
+					}
+				}
+			})
+			err := c.Run(ctx, func(ctx context.Context, _ *election.Term) error {
+				led++
+				require.ErrorIs(t, context.Cause(ctx), cause)
+				return nil
+			})
+			require.ErrorIs(t, err, cause)
+			require.Equal(t, told, led)
+			require.Equal(t, 1, faults.Calls(kvfault.Create))
+			_, err = store.Get(t.Context(), b.name)
+			require.ErrorIs(t, err, kv.ErrVacant)
+			time.Sleep(3 * ttl)
+			require.Zero(t, faults.Calls(kvfault.Refresh), "nobody keeps what nobody leads with")
 		})
-		require.ErrorIs(t, err, cause)
-		require.Equal(t, 1, faults.Calls(kvfault.Create))
-		_, err = store.Get(t.Context(), b.name)
-		require.ErrorIs(t, err, kv.ErrVacant)
-		time.Sleep(3 * ttl)
-		require.Zero(t, faults.Calls(kvfault.Refresh), "nobody keeps what nobody leads with")
-	})
+	}
 }
 
 // Whoever was told that it leads may rely on the time that the work takes to stop.
