@@ -129,6 +129,9 @@ func (c *campaign) enter() (then func()) {
 // small: a stack that has grown for a moment does not become as small again. The goroutine
 // that enters also makes the first claim.
 func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, causeOf(ctx))
+	}
 	cm := &campaign{Candidate: c, base: base, entry: s, jobs: 1, number: campaigns.Add(1)}
 	cm.hookStart()
 	decided := cm.decided.wait()
