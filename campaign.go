@@ -150,9 +150,9 @@ func (c *campaign) until(l *latch) <-chan struct{} {
 	return l.wait()
 }
 
-// resolve returns the term that was won, or removes what is left of the campaign, and returns why
-// there is none. A term under which nobody is to work is not returned after ctx has ended. Of
-// others somebody may have been told, who relies on the work being called.
+// resolve returns the term that was won. If there is none, it removes what is left of the campaign,
+// and returns why. After ctx has ended, Campaign gets no term, but Run and TryRun do: others may
+// have been told of the term, and rely on its work being called.
 func (c *campaign) resolve(ctx context.Context) (*Term, error) {
 	c.mu.Lock()
 	if c.term != nil && (ctx.Err() == nil || c.entry.drain) {

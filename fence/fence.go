@@ -34,7 +34,7 @@ func (e *StaleError) Unwrap() error { return ErrStale }
 // A Fence remembers the largest token that it has admitted. Its methods may be
 // called from any goroutine. Use [Open] or [New] to make one.
 type Fence struct {
-	// raising is taken before mu by whoever is to admit a larger token. Who comes second with it
+	// raising is taken before mu to admit a larger token. A call that comes second with a token
 	// finds it admitted, and does not wait for the writes that run with it.
 	raising sync.Mutex
 	// mu is held for reading while a write runs, so that it cannot be had for

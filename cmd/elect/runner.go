@@ -209,7 +209,7 @@ func replaced(env []string, ours ...string) []string {
 
 // review says what follows from COMMAND's end.
 func (r *runner) review(end guard.End, lost error) error {
-	over := lost != nil && !errors.As(end.Err, new(syscall.Errno)) // whoever did not start it was late, and was killed
+	over := lost != nil && !errors.As(end.Err, new(syscall.Errno)) // a guard that was late, and was killed
 	switch told := r.isTold(); {
 	case end.Err != nil && !end.Started && !over:
 		r.finish(exit{statusNotExec, fmt.Errorf("%s: cannot be executed: %w", r.spec.Path, end.Err)})
