@@ -129,9 +129,6 @@ func (c *campaign) enter() (then func()) {
 // small: a stack that has grown for a moment does not become as small again. The goroutine
 // that enters also makes the first claim.
 func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) {
-	if ctx.Err() != nil {
-		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, causeOf(ctx))
-	}
 	cm := &campaign{Candidate: c, base: base, entry: s, jobs: 1, number: campaigns.Add(1)}
 	cm.hookStart()
 	decided := cm.decided.wait()
@@ -140,7 +137,10 @@ func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) 
 	case <-decided:
 	case <-ctx.Done():
 	}
-	return cm.resolve(ctx)
+	if term := cm.won(ctx); term != nil {
+		return term, nil
+	}
+	return nil, cm.withdraw(ctx)
 }
 
 // until returns a channel that is closed when something has happened.
@@ -150,16 +150,21 @@ func (c *campaign) until(l *latch) <-chan struct{} {
 	return l.wait()
 }
 
-// resolve returns the term that was won. If there is none, it removes what is left of the campaign,
-// and returns why. After ctx has ended, Campaign gets no term, but Run and TryRun do: others may
-// have been told of the term, and rely on its work being called.
-func (c *campaign) resolve(ctx context.Context) (*Term, error) {
+// won returns the term that was won. It is nil if there is none, or if ctx has ended by now,
+// because then the caller does not want it any more.
+func (c *campaign) won(ctx context.Context) *Term {
 	c.mu.Lock()
-	if c.term != nil && (ctx.Err() == nil || c.entry.drain) {
-		defer c.mu.Unlock()
-		return c.term, nil
+	defer c.mu.Unlock()
+	if ctx.Err() != nil {
+		return nil
 	}
+	return c.term
+}
+
+// withdraw removes what is left of a campaign, and returns why it has won nothing.
+func (c *campaign) withdraw(ctx context.Context) error {
 	err := c.verdict(ctx)
+	c.mu.Lock()
 	c.left = c.left || c.state.Stage == machine.Off
 	c.step(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
 	if c.term != nil { // nobody gets it
@@ -177,11 +182,13 @@ func (c *campaign) resolve(ctx context.Context) (*Term, error) {
 	if c.term == nil {
 		c.hookDone(0, err)
 	}
-	return nil, err
+	return err
 }
 
-// verdict returns why there is no term and will be none. It is called with mu held.
+// verdict returns why there is no term and will be none.
 func (c *campaign) verdict(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := c.failure
 	switch {
 	case ctx.Err() != nil:

@@ -90,68 +90,22 @@ func TestRunDoesNotCallLeadOnceItsContextHasEnded(t *testing.T) {
 	})
 }
 
-// Whether it was told of is a race, which the work follows.
 func TestATermThatIsWonAsShutdownComesIsFreedAndNotKept(t *testing.T) {
-	for range 100 {
-		synctest.Test(t, func(t *testing.T) {
-			store, b := memkv.New(), newBallot(t)
-			faults := kvfault.Wrap(store)
-			cause := errors.New("deploy")
-			ctx, cancel := context.WithCancelCause(t.Context())
-			told, led := 0, 0
-			c := b.candidate(winning{faults.Store, func() { cancel(cause) }}, "a", func(o *election.Options) {
-				o.OnRole = func(r election.Role) {
-					if r == election.RoleLeader {
-						told++
-					}
-				}
-			})
-			err := c.Run(ctx, func(ctx context.Context, _ *election.Term) error {
-				led++
-				require.ErrorIs(t, context.Cause(ctx), cause)
-				return nil
-			})
-			require.ErrorIs(t, err, cause)
-			require.Equal(t, told, led)
-			require.Equal(t, 1, faults.Calls(kvfault.Create))
-			_, err = store.Get(t.Context(), b.name)
-			require.ErrorIs(t, err, kv.ErrVacant)
-			time.Sleep(3 * ttl)
-			require.Zero(t, faults.Calls(kvfault.Refresh), "nobody keeps what nobody leads with")
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		cause := errors.New("deploy")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		err := b.candidate(winning{faults.Store, func() { cancel(cause) }}, "a").Run(ctx, func(context.Context, *election.Term) error {
+			panic("must not be called")
 		})
-	}
-}
-
-// Whoever was told that it leads may rely on the time that the work takes to stop.
-func TestATermThatWasToldOfIsNotFreedBeforeItsWorkHasReturned(t *testing.T) {
-	for name, run := range map[string]func(*election.Candidate, context.Context, func(context.Context, *election.Term) error) error{
-		"Run": (*election.Candidate).Run, "TryRun": (*election.Candidate).TryRun,
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			store, b := memkv.New(), newBallot(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			called := 0
-			c := b.candidate(store, "a", func(o *election.Options) {
-				o.OnRole = func(r election.Role) {
-					if r == election.RoleLeader {
-						cancel()
-					}
-				}
-			})
-			err := run(c, ctx, func(ctx context.Context, _ *election.Term) error {
-				called++
-				require.ErrorIs(t, ctx.Err(), context.Canceled, name)
-				time.Sleep(ttl / 2)
-				_, err := store.Get(context.WithoutCancel(ctx), b.name)
-				require.NoError(t, err, "%s has released the safe", name)
-				return nil
-			})
-			require.ErrorIs(t, err, context.Canceled, name)
-			require.Equal(t, 1, called, name)
-			_, err = store.Get(t.Context(), b.name)
-			require.ErrorIs(t, err, kv.ErrVacant, name)
-		})
-	}
+		require.ErrorIs(t, err, cause)
+		require.Equal(t, 1, faults.Calls(kvfault.Create))
+		_, err = store.Get(t.Context(), b.name)
+		require.ErrorIs(t, err, kv.ErrVacant)
+		time.Sleep(3 * ttl)
+		require.Zero(t, faults.Calls(kvfault.Refresh), "nobody keeps what nobody leads with")
+	})
 }
 
 // winning calls won before the answer to a create that succeeds is seen.
