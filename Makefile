@@ -39,7 +39,7 @@ LONG := /test/(faults|interop|interop/migrate|linear|succession|testenv)$$|/inte
 # They take the longest, so they go first, and mostly wait.
 SLOW := $(addprefix github.com/electkv/election/,backends/etcd backends/consul cmd/elect test/sql backends/redis)
 
-# Those of make test/all that take the longest after them.
+# What make test/all begins with: after those, it has three that make test leaves out.
 SLOW_ALL := $(SLOW) $(addprefix github.com/electkv/election/,test/succession test/linear test/testenv)
 
 # Its bounds on the time until there is a leader allow for a busy machine, but not for other tests.
