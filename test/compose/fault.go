@@ -39,7 +39,6 @@ func onContainer(do, undo string) func(context.Context, *project, *cluster, stri
 // disconnect takes the container's network away, and gives it back. A container that
 // has another address then, and a server that is bound to the old one, starts again.
 func disconnect(ctx context.Context, p *project, c *cluster, service string) (func(context.Context) error, error) {
-	const network = projectName + "_default"
 	id, err := p.container(ctx, service)
 	if err != nil {
 		return nil, err

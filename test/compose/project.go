@@ -54,7 +54,18 @@ func (p *project) up(ctx context.Context, profile string) error {
 
 // down stops and removes all containers, and what they hold.
 func (p *project) down(ctx context.Context) error {
-	return p.call(ctx, "--profile", "cluster", "down", "--timeout=2", "--volumes", "--remove-orphans")
+	failed := p.call(ctx, "--profile", "cluster", "down", "--timeout=2", "--volumes", "--remove-orphans")
+	if failed == nil {
+		return nil
+	}
+	left, err := docker(ctx, "ps", "--all", "--quiet", "--filter=label=com.docker.compose.project="+projectName)
+	if err != nil || left != "" {
+		return errors.Join(failed, err)
+	}
+	if err := p.removeNetwork(ctx); err != nil {
+		return fmt.Errorf("%w; %w", failed, err)
+	}
+	return nil
 }
 
 // call calls Compose, which tells how it goes on.
