@@ -129,6 +129,9 @@ func (c *campaign) enter() (then func()) {
 // small: a stack that has grown for a moment does not become as small again. The goroutine
 // that enters also makes the first claim.
 func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, causeOf(ctx))
+	}
 	cm := &campaign{Candidate: c, base: base, entry: s, jobs: 1, number: campaigns.Add(1)}
 	cm.hookStart()
 	decided := cm.decided.wait()
@@ -137,10 +140,7 @@ func (c *Candidate) campaign(ctx, base context.Context, s entry) (*Term, error) 
 	case <-decided:
 	case <-ctx.Done():
 	}
-	if term := cm.won(ctx); term != nil {
-		return term, nil
-	}
-	return nil, cm.withdraw(ctx)
+	return cm.resolve(ctx)
 }
 
 // until returns a channel that is closed when something has happened.
@@ -150,23 +150,18 @@ func (c *campaign) until(l *latch) <-chan struct{} {
 	return l.wait()
 }
 
-// won returns the term that was won. It is nil if there is none, or if ctx has ended by now,
-// because then the caller does not want it any more.
-func (c *campaign) won(ctx context.Context) *Term {
+// resolve returns the term that was won. If there is none, it removes what is left of the campaign,
+// and returns why. After ctx has ended, Campaign gets no term, but Run and TryRun do: others may
+// have been told of the term, and rely on its work being called.
+func (c *campaign) resolve(ctx context.Context) (*Term, error) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if ctx.Err() != nil {
-		return nil
+	if c.term != nil && (ctx.Err() == nil || c.entry.drain) {
+		defer c.mu.Unlock()
+		return c.term, nil
 	}
-	return c.term
-}
-
-// withdraw removes what is left of a campaign, and returns why it has won nothing.
-func (c *campaign) withdraw(ctx context.Context) error {
 	err := c.verdict(ctx)
-	c.mu.Lock()
 	c.left = c.left || c.state.Stage == machine.Off
-	c.step(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
+	c.quit()
 	if c.term != nil { // nobody gets it
 		c.term.stop()
 	}
@@ -182,13 +177,19 @@ func (c *campaign) withdraw(ctx context.Context) error {
 	if c.term == nil {
 		c.hookDone(0, err)
 	}
-	return err
+	return nil, err
 }
 
-// verdict returns why there is no term and will be none.
+// quit begins to remove what is left of the campaign, if nothing has yet. It is called with mu
+// held.
+func (c *campaign) quit() {
+	if c.state.Stage < machine.Quitting {
+		c.step(&machine.Event{Kind: machine.Withdraw, Within: c.pace.Attempt})
+	}
+}
+
+// verdict returns why there is no term and will be none. It is called with mu held.
 func (c *campaign) verdict(ctx context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	err := c.failure
 	switch {
 	case ctx.Err() != nil:
@@ -222,8 +223,12 @@ func (c *campaign) post(e *machine.Event) {
 // buffers are for the effects of a step: few campaigns have any at a time.
 var buffers = sync.Pool{New: func() any { return new([]machine.Effect) }} //nolint:gochecknoglobals // they hold nothing
 
-// step gives the machine an event, and does what it asks for.
+// step gives the machine an event, and does what it asks for. What is heard after the context of
+// Run or TryRun has ended wins no term: nobody wants it any more.
 func (c *campaign) step(e *machine.Event) {
+	if c.state.Stage == machine.Standing && e.Kind != machine.Withdraw && c.base.Err() != nil {
+		c.quit()
+	}
 	if c.left {
 		return
 	}

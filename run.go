@@ -7,10 +7,10 @@ import (
 
 // Run campaigns, and calls lead once for each term, on the caller's goroutine.
 //
-// The context given to lead is the term's, and also ends when ctx does. Until lead has
-// returned, Run keeps the lease, even after ctx has ended, so that nobody else is
-// elected before the work has stopped. lead must return soon after its context has
-// ended.
+// The context given to lead is the term's, and also ends when ctx does. It may have ended when
+// lead is called, if that happens just after the election. Until lead has returned, Run keeps the
+// lease, even after ctx has ended, so that nobody else is elected before the work has stopped.
+// lead must return soon after its context has ended.
 //
 // What happens when lead returns:
 //
@@ -51,17 +51,14 @@ type run struct {
 // over leads, if there is a term, and reports whether Run is over. It is a separate function
 // to keep the stack of a goroutine that waits to be elected small: see campaign.
 func (r *run) over(ctx context.Context, term *Term, err error) bool {
-	if err == nil && ctx.Err() != nil {
-		r.free(ctx, term)
-	}
-	if ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return r.ended(r.serve(ctx, term, r.lead), term)
+	case ctx.Err() != nil:
 		err = stopped{context.Cause(ctx)}
 	}
-	if err != nil {
-		r.result = err
-		return true
-	}
-	return r.ended(r.serve(ctx, term, r.lead), term)
+	r.result = err
+	return true
 }
 
 // ended takes in how a term has ended, and reports whether Run is over.

@@ -27,9 +27,6 @@ func (c *Candidate) TryRun(ctx context.Context, lead func(ctx context.Context, t
 		return stopped{context.Cause(ctx)}
 	case err != nil:
 		return err
-	case ctx.Err() != nil:
-		c.free(ctx, term)
-		return stopped{context.Cause(ctx)}
 	}
 	o := c.serve(ctx, term, lead)
 	if o.stopped == nil && o.ended == nil {

@@ -126,8 +126,11 @@ func (r *runner) attend(g *guard.Guard) bool {
 // lead runs COMMAND for one term. When it returns, COMMAND and all that came of
 // it are gone.
 func (r *runner) lead(ctx context.Context, term *election.Term) error {
-	if r.spec.Path == "" {
+	switch {
+	case r.spec.Path == "":
 		return r.stand(ctx, term)
+	case r.ctx.Err() != nil: // a signal came first
+		return nil
 	}
 	w := &watchman{term: term, clock: boottime.NewConverter(), until: term.Until()}
 	spec := r.spec

@@ -90,22 +90,114 @@ func TestRunDoesNotCallLeadOnceItsContextHasEnded(t *testing.T) {
 	})
 }
 
+// runs are the methods that call the work themselves.
+var runs = map[string]func(*election.Candidate, context.Context, func(context.Context, *election.Term) error) error{ //nolint:gochecknoglobals // a constant
+	"Run": (*election.Candidate).Run, "TryRun": (*election.Candidate).TryRun,
+}
+
 func TestATermThatIsWonAsShutdownComesIsFreedAndNotKept(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store, b := memkv.New(), newBallot(t)
-		faults := kvfault.Wrap(store)
-		cause := errors.New("deploy")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		err := b.candidate(winning{faults.Store, func() { cancel(cause) }}, "a").Run(ctx, func(context.Context, *election.Term) error {
-			panic("must not be called")
+	for name, run := range runs {
+		synctest.Test(t, func(t *testing.T) {
+			store, b := memkv.New(), newBallot(t)
+			faults := kvfault.Wrap(store)
+			cause := errors.New("deploy")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			c := b.candidate(winning{faults.Store, func() { cancel(cause) }}, "a", func(o *election.Options) {
+				o.OnRole = func(r election.Role) { require.NotEqual(t, election.RoleLeader, r, name) }
+			})
+			err := run(c, ctx, func(context.Context, *election.Term) error {
+				panic("must not be called")
+			})
+			require.ErrorIs(t, err, cause, name)
+			require.ErrorIs(t, err, election.ErrStopped, name)
+			require.Equal(t, 1, faults.Calls(kvfault.Create), name)
+			_, err = store.Get(t.Context(), b.name)
+			require.ErrorIs(t, err, kv.ErrVacant, name)
+			time.Sleep(3 * ttl)
+			require.Zero(t, faults.Calls(kvfault.Refresh), "nobody keeps what nobody leads with")
 		})
-		require.ErrorIs(t, err, cause)
-		require.Equal(t, 1, faults.Calls(kvfault.Create))
-		_, err = store.Get(t.Context(), b.name)
-		require.ErrorIs(t, err, kv.ErrVacant)
-		time.Sleep(3 * ttl)
-		require.Zero(t, faults.Calls(kvfault.Refresh), "nobody keeps what nobody leads with")
-	})
+	}
+}
+
+// Whoever was told that it leads may rely on the time that the work takes to stop.
+func TestATermThatWasToldOfIsNotFreedBeforeItsWorkHasReturned(t *testing.T) {
+	for name, run := range runs {
+		synctest.Test(t, func(t *testing.T) {
+			store, b := memkv.New(), newBallot(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			called := 0
+			c := b.candidate(store, "a", func(o *election.Options) {
+				o.OnRole = func(r election.Role) {
+					if r == election.RoleLeader {
+						cancel()
+					}
+				}
+			})
+			err := run(c, ctx, func(ctx context.Context, _ *election.Term) error {
+				called++
+				require.ErrorIs(t, ctx.Err(), context.Canceled, name)
+				time.Sleep(ttl / 2)
+				_, err := store.Get(context.WithoutCancel(ctx), b.name)
+				require.NoError(t, err, "%s has released the safe", name)
+				return nil
+			})
+			require.ErrorIs(t, err, context.Canceled, name)
+			require.Equal(t, 1, called, name)
+			_, err = store.Get(t.Context(), b.name)
+			require.ErrorIs(t, err, kv.ErrVacant, name)
+		})
+	}
+}
+
+// The context ends right after the engine has looked whether it has, each time another look.
+func TestWorkIsCalledForEveryTermThatIsToldOfAndForNoOther(t *testing.T) {
+	for name, run := range runs {
+		called := 0
+		for looks := range 20 {
+			synctest.Test(t, func(t *testing.T) {
+				store, b := memkv.New(), newBallot(t)
+				ctx, cancel := context.WithCancel(t.Context())
+				told, led := 0, 0
+				c := b.candidate(store, "a", func(o *election.Options) {
+					o.OnRole = func(r election.Role) {
+						if r == election.RoleLeader {
+							told++
+						}
+					}
+				})
+				ended := &lookedAt{Context: ctx, end: cancel}
+				ended.left.Store(int64(looks + 1))
+				time.AfterFunc(ttl, cancel)
+				err := run(c, ended, func(ctx context.Context, _ *election.Term) error {
+					led++
+					<-ctx.Done()
+					return nil
+				})
+				require.ErrorIs(t, err, election.ErrStopped, "%s, %d looks", name, looks)
+				require.Equal(t, told, led, "%s, %d looks", name, looks)
+				called += led
+				_, err = store.Get(t.Context(), b.name)
+				require.ErrorIs(t, err, kv.ErrVacant)
+			})
+		}
+		require.NotZero(t, called, name)
+		require.Less(t, called, 20, name)
+	}
+}
+
+// A lookedAt ends when Err was called for so often.
+type lookedAt struct {
+	context.Context
+	left atomic.Int64
+	end  func()
+}
+
+func (l *lookedAt) Err() error {
+	err := l.Context.Err()
+	if l.left.Add(-1) == 0 {
+		l.end()
+	}
+	return err
 }
 
 // winning calls won before the answer to a create that succeeds is seen.
