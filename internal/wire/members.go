@@ -69,7 +69,7 @@ func (n *Node) newPeer(id string) *peer {
 // connect has a member called now and whenever its connection is lost, or asks it to call.
 func (n *Node) connect(p *peer) {
 	switch {
-	case n.closed:
+	case n.ctx.Err() != nil:
 	case n.ours.member <= p.id: // so does a client
 		n.all.Go(func() { n.reach(p) })
 	default:

@@ -60,8 +60,6 @@ type Node struct {
 
 	mu        sync.Mutex
 	listening bool
-	closed    bool
-	open      map[net.Conn]bool
 	members   []string         // in the form of Members
 	peers     map[string]*peer // of this side too
 }
@@ -96,7 +94,6 @@ func New(config Config) (*Node, error) {
 		config: config,
 		met:    make(chan struct{}),
 		door:   newDoor(),
-		open:   map[net.Conn]bool{},
 		peers:  map[string]*peer{},
 		log:    newComplaints(config.Logger),
 	}
@@ -149,7 +146,7 @@ func (n *Node) Listen(deliver func(from string, body []byte) error) error {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.closed {
+	if n.ctx.Err() != nil {
 		return errors.New("the node is closed")
 	}
 	n.listening = true
@@ -216,12 +213,8 @@ func (n *Node) flushed() bool {
 // Close ends all connections. When it has returned, nothing is received any more. It
 // must not be called by what messages are delivered to.
 func (n *Node) Close() error {
+	n.mu.Lock() // or Listen may start what Wait has not seen
 	n.end()
-	n.mu.Lock()
-	n.closed = true
-	for conn := range n.open {
-		conn.Close()
-	}
 	n.mu.Unlock()
 	if n.listener != nil {
 		_ = n.listener.Close() // however it went, it is closed
@@ -232,17 +225,10 @@ func (n *Node) Close() error {
 
 // track makes Close end a connection. The returned function closes it.
 func (n *Node) track(conn net.Conn) (release func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		conn.Close()
-	}
-	n.open[conn] = true
+	stop := context.AfterFunc(n.ctx, func() { conn.Close() })
 	return func() {
+		stop()
 		conn.Close()
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.open, conn)
 	}
 }
 

@@ -25,8 +25,6 @@ type network struct {
 	homes   map[int]string // where each process listens
 	parts   [][]int
 	changed chan struct{} // closed when parts change, and another one from then on
-	open    map[net.Conn]bool
-	closed  bool
 }
 
 // callTime is how long a caller may take to say who it is, and how long a call may take.
@@ -38,7 +36,7 @@ func openNetwork(ctx context.Context) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &network{listener: listener, homes: map[int]string{}, changed: make(chan struct{}), open: map[net.Conn]bool{}}
+	n := &network{listener: listener, homes: map[int]string{}, changed: make(chan struct{})}
 	n.ctx, n.end = context.WithCancel(ctx)
 	n.all.Go(n.accept)
 	return n, nil
@@ -77,13 +75,7 @@ func (n *network) part(parts [][]int) {
 
 // close ends it, and all that it carries.
 func (n *network) close() error {
-	n.mu.Lock()
-	n.closed = true
 	n.end()
-	for conn := range n.open {
-		conn.Close()
-	}
-	n.mu.Unlock()
 	err := n.listener.Close()
 	n.all.Wait()
 	return err
@@ -105,7 +97,8 @@ func (n *network) accept() {
 
 // carry carries a connection to where it is meant to go.
 func (n *network) carry(caller net.Conn) {
-	defer n.track(caller)()
+	defer caller.Close()
+	defer context.AfterFunc(n.ctx, func() { caller.Close() })()
 	var ends [2]byte
 	if caller.SetDeadline(time.Now().Add(callTime)) != nil {
 		return
@@ -124,7 +117,8 @@ func (n *network) carry(caller net.Conn) {
 	if err != nil {
 		return // it is not there: the caller sees the end of the connection
 	}
-	defer n.track(callee)()
+	defer callee.Close()
+	defer context.AfterFunc(n.ctx, func() { callee.Close() })()
 	both := func() { caller.Close(); callee.Close() }
 	var back sync.WaitGroup
 	back.Go(func() {
@@ -178,20 +172,4 @@ func (n *network) reaches(from, to int) bool {
 		}
 	}
 	return from == to
-}
-
-// track has close end a connection. The returned function closes it.
-func (n *network) track(conn net.Conn) (release func()) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.closed {
-		conn.Close()
-	}
-	n.open[conn] = true
-	return func() {
-		conn.Close()
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		delete(n.open, conn)
-	}
 }
