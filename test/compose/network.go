@@ -17,7 +17,7 @@ func (p *project) removeNetwork(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range strings.Fields(connected) {
+	for name := range strings.FieldsSeq(connected) {
 		if _, err := docker(ctx, "container", "inspect", "--format={{.Id}}", name); err == nil {
 			return fmt.Errorf("the container %s is connected to the network %s: stop it, or disconnect it (docker network disconnect %s %s)",
 				name, network, network, name)
