@@ -91,7 +91,7 @@ func TestRunDoesNotCallLeadOnceItsContextHasEnded(t *testing.T) {
 }
 
 // runs are the methods that call the work themselves.
-var runs = map[string]func(*election.Candidate, context.Context, func(context.Context, *election.Term) error) error{ //nolint:gochecknoglobals // a constant
+var runs = map[string]func(*election.Candidate, context.Context, func(context.Context, *election.Term) error) error{
 	"Run": (*election.Candidate).Run, "TryRun": (*election.Candidate).TryRun,
 }
 
