@@ -45,9 +45,8 @@ SLOW_ALL := $(SLOW) $(addprefix github.com/electkv/election/,test/succession tes
 # Its bounds on the time until there is a leader allow for a busy machine, but not for other tests.
 FAULTS := github.com/electkv/election/test/faults
 
-# How many packages are tested at once: most of them wait most of the time, less so with the race detector.
-AT_ONCE       := 3
-AT_ONCE_SHORT := 4
+# How many packages are tested at once: most of them wait most of the time.
+AT_ONCE := 5
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel ./observe/prom ./group
@@ -139,7 +138,7 @@ check/deploy: ## the manifests of Kubernetes, the dashboard and, where promtool 
 test: ## the tests, on real servers, which are fetched first; without variants and long tables
 	@echo "make test: on real servers, in short mode. make test/all has the long tables and the race detector."; \
 	env=$$($(GO) run ./internal/testenv/cmd/servers) && eval "$$env" && \
-	$(GO) run ./test/tally -short -count=1 -vet=off -timeout=15m -p=$(AT_ONCE_SHORT) -skip='^($(PLANTED))$$' $(SLOW) $$($(GO) list work | grep -vE '$(LONG)' | grep -vxF $(addprefix -e ,$(SLOW)))
+	$(GO) run ./test/tally -short -count=1 -vet=off -timeout=15m -p=$(AT_ONCE) -skip='^($(PLANTED))$$' $(SLOW) $$($(GO) list work | grep -vE '$(LONG)' | grep -vxF $(addprefix -e ,$(SLOW)))
 
 .PHONY: test/all
 test/all: ## all tests with the race detector, on real servers, which are fetched first
