@@ -33,3 +33,20 @@ func collect(tell func(pid int, status syscall.WaitStatus)) (left bool) {
 		}
 	}
 }
+
+// killAll kills the process group of the command, and then all other descendants: to find them
+// takes a while where many processes compete for a processor. Those that it misses because
+// others end are found by the next call.
+func killAll(group int) {
+	signalAll(group, nil, syscall.SIGKILL)
+	signalAll(group, everybody(), syscall.SIGKILL)
+}
+
+// askAll asks the process group of the command, and all other descendants, to end. SIGCONT lets
+// the stopped ones hear it. It looks for all of them before it asks any: what ends hides its
+// children for a moment, and they would be asked by nobody.
+func askAll(group int) {
+	all := everybody()
+	signalAll(group, all, syscall.SIGTERM)
+	signalAll(group, all, syscall.SIGCONT)
+}

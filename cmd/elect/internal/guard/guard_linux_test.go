@@ -205,7 +205,7 @@ wait`
 	adopted(t) // for the orphan
 	cmd := exec.Command("sh", "-c", tree, "sh", dir)
 	require.NoError(t, cmd.Start())
-	defer signalAll(0, syscall.SIGKILL)
+	defer killAll(0)
 	var known []int
 	for _, name := range []string{"child", "session", "orphan"} {
 		require.Eventually(t, func() bool {
@@ -225,6 +225,34 @@ wait`
 		return len(all) == 4 && slices.Equal(threads, all)
 	}, 20*time.Second, time.Millisecond)
 	require.Subset(t, descendants(os.Getpid()), known)
+}
+
+// A process that ends hides its children for a moment. The command ends as soon as it is asked to;
+// what has left its process group is to be asked as well.
+func TestWhatHasLeftTheProcessGroupIsAskedToEndThoughTheCommandEndsFirst(t *testing.T) {
+	adopted(t)
+	const tree = `for i in 1 2 3 4 5 6 7 8; do
+	setsid sh -c 'trap "exit" TERM; echo >>"$1/ready"; while :; do sleep 0.01; done' sh "$1" &
+done; wait`
+	for range 20 {
+		dir := t.TempDir()
+		cmd := exec.Command("sh", "-c", tree, "sh", dir)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		require.NoError(t, cmd.Start())
+		require.Eventually(t, func() bool {
+			text, _ := os.ReadFile(filepath.Join(dir, "ready"))
+			return len(text) == 8
+		}, 20*time.Second, time.Millisecond)
+		askAll(cmd.Process.Pid)
+		left := true
+		for end := time.Now().Add(20 * time.Second); left && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			left = collect(func(int, syscall.WaitStatus) {})
+		}
+		if left {
+			killAll(cmd.Process.Pid)
+			t.Fatal("somebody was not asked")
+		}
+	}
 }
 
 // On a machine with many processes, more of which are ready to run than it has processors for.

@@ -101,6 +101,6 @@ func (p *Parent) sweep(group int) {
 func (p *Parent) strike(group int) (left bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	signalAll(group, syscall.SIGKILL)
+	killAll(group)
 	return collect(p.note)
 }

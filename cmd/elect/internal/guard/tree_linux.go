@@ -3,6 +3,7 @@ package guard
 import (
 	"bytes"
 	"os"
+	"slices"
 	"strconv"
 	"syscall"
 
@@ -28,20 +29,31 @@ func DieWithParent(attr *syscall.SysProcAttr) {
 	attr.Pdeathsig = syscall.SIGKILL
 }
 
-// signalAll signals the process group of the command and every descendant of this
-// process outside of it. The group is signalled as one, which no fork can escape:
+// everybody returns all descendants of this process. It looks twice: while a process ends, its
+// children are on their way to another parent, and may be seen below neither.
+func everybody() []int {
+	first, second := descendants(os.Getpid()), descendants(os.Getpid())
+	for _, pid := range first {
+		if !slices.Contains(second, pid) {
+			second = append(second, pid)
+		}
+	}
+	return second
+}
+
+// signalAll signals the process group of the command, and those of some descendants of this
+// process that are outside of it. The group is signalled as one, which no fork can escape:
 // always while the command, whose id it has, has not been collected, and then as
-// long as a descendant is in it. A group that has ended may be a stranger's by now.
-// The command's group comes first, since it takes a while to find the others where
-// many processes compete for a processor. No child may be collected meanwhile. Errors
+// long as one of them is in it. A group that has ended may be a stranger's by now.
+// No child may be collected between the look for them and the signal. Errors
 // are no news: ESRCH means that somebody has just ended, EPERM that it changed its
 // user; wait4 tells who is left.
-func signalAll(group int, sig syscall.Signal) {
+func signalAll(group int, descendants []int, sig syscall.Signal) {
 	told := isChild(group)
 	if told {
 		_ = syscall.Kill(-group, sig)
 	}
-	for _, pid := range descendants(os.Getpid()) {
+	for _, pid := range descendants {
 		pgid, err := syscall.Getpgid(pid)
 		switch {
 		case err != nil:

@@ -12,8 +12,11 @@ func adopt() error { return nil }
 // DieWithParent does nothing: it takes Linux to tie a process to its parent.
 func DieWithParent(*syscall.SysProcAttr) {}
 
-// signalAll signals the process group; who left it is not found here.
-func signalAll(group int, sig syscall.Signal) {
+// everybody returns nobody: who has left the process group is not found here.
+func everybody() []int { return nil }
+
+// signalAll signals the process group.
+func signalAll(group int, _ []int, sig syscall.Signal) {
 	if group > 0 {
 		_ = syscall.Kill(-group, sig)
 	}

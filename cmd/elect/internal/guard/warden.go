@@ -204,7 +204,7 @@ func (w *warden) act() time.Duration {
 		due = min(w.termed, w.until) + w.charge.Grace
 		if now >= due {
 			w.killed = true
-			signalAll(w.pid, syscall.SIGKILL)
+			killAll(w.pid)
 			w.clean.kill()
 			return again
 		}
@@ -240,15 +240,13 @@ func (w *warden) obey(orders ...order) {
 	}
 }
 
-// terminate asks everybody to end, once. SIGCONT lets the stopped ones hear it. What
-// is to run then has the same time.
+// terminate asks everybody to end, once. What is to run then has the same time.
 func (w *warden) terminate() {
 	if w.termed != 0 {
 		return
 	}
 	w.termed = boottime.Now()
-	signalAll(w.pid, syscall.SIGTERM)
-	signalAll(w.pid, syscall.SIGCONT)
+	askAll(w.pid)
 	if wants(w.onLost, w.ended, w.status) {
 		w.clean.begin(w.onLost)
 	}
