@@ -46,7 +46,7 @@ SLOW_ALL := $(SLOW) $(addprefix github.com/electkv/election/,test/succession tes
 FAULTS := github.com/electkv/election/test/faults
 
 # How many packages are tested at once: most of them wait most of the time.
-AT_ONCE := 5
+AT_ONCE := 4
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel ./observe/prom ./group

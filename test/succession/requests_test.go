@@ -152,17 +152,19 @@ func (f *crowd) eventually(what string, is func() bool) {
 	require.Eventually(f.t, is, patience, 200*time.Millisecond, what)
 }
 
-// quiet waits until the server has got no request for a while. Leaders and heirs
-// with a short TTL never rest: what they send is not waited for.
+// quiet waits until the server has got no request for six looks in a row, a second at least, in
+// which this process did not stand still. Leaders and heirs with a short TTL never rest: what
+// they send is not waited for.
 func (f *crowd) quiet() {
 	f.t.Helper()
 	lines := func() int { return f.book.count(func(e entry) bool { return e.op != refresh }) }
-	last, counts, since := lines(), f.counts(), time.Now()
+	last, counts, looks := lines(), f.counts(), 0
 	f.eventually("all is quiet", func() bool {
+		looks++
 		if n, now := lines(), f.counts(); n != last || f.many(now.less(counts)) {
-			last, counts, since = n, now, time.Now()
+			last, counts, looks = n, now, 0
 		}
-		return time.Since(since) > time.Second
+		return looks == 6
 	})
 }
 
