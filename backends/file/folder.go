@@ -75,7 +75,8 @@ func isID(s string) bool {
 }
 
 // enoughLooks is how often no head has to be found where there is none: on a busy machine four
-// looks in a row have missed one that was renamed meanwhile. A folder without a head is damaged, and whoever writes to it finds out by a rename(2) that fails.
+// looks in a row have missed one that was renamed meanwhile. A folder without a head is damaged,
+// and whoever writes to it finds out by a rename(2) that fails.
 const enoughLooks = 20
 
 // read returns what is in the folder. A folder that is not there is an error for
