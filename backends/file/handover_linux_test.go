@@ -80,12 +80,16 @@ func TestAnHeirUnderAnotherKernelKeepsWhatItWasGiven(t *testing.T) {
 		dir := t.TempDir()
 		s := open(t, dir)
 		next, given, _ := handOver(t, s, elsewhere)
+		trials := map[string]*process{}
 		for whose, trial := range map[string]*exec.Cmd{
 			"the leader's clock": withoutLocks(t, dir, command(t, "try", dir, "n", frameTTL)),
 			"the heir's clock":   elsewhere(withoutLocks(t, dir, command(t, "try", dir, "n", frameTTL))),
 			"a third clock":      inContainer(t, "11111111-0000-4000-8000-000000000000", withoutLocks(t, dir, command(t, "try", dir, "n", frameTTL))),
 		} {
-			require.Contains(t, start(t, trial).says("refused:"), kv.ErrHeld.Error(), whose)
+			trials[whose] = start(t, trial) // all at once, as the TTL runs
+		}
+		for whose, trial := range trials {
+			require.Contains(t, trial.says("refused:"), kv.ErrHeld.Error(), whose)
 		}
 		waiting := start(t, withoutLocks(t, dir, command(t, "claim", dir, "n", frameTTL)))
 		_, err := s.Create(t.Context(), "n:go", signed(ample))
