@@ -65,8 +65,11 @@ func (d *director) strike() {
 		a.tell("resign")
 		return
 	}
-	if act != "stop" && old && d.calm {
+	switch {
+	case old && d.calm && act != "stop":
 		return
+	case old && d.operated && act != "stop" && act != "kill":
+		return // what it would give back while it is cut off stays for a minute, and no operator knows
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
