@@ -69,7 +69,7 @@ func (d *director) strike() {
 	case old && d.calm && act != "stop":
 		return
 	case old && d.operated && act != "stop" && act != "kill":
-		return // what it would give back while it is cut off stays for a minute, and no operator knows
+		return // what it cannot give back while it is cut off stays for a minute
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -84,7 +84,8 @@
 // Killed processes take their children with them. The servers stay healthy: that
 // they fail is for test/faults. Sessions of "consul lock" last 15 s at least, so
 // its processes are not killed or cut off at random, but once, and waited for;
-// those of "etcdctl elect" last a minute, and an operator ends the dead ones'.
+// those of "etcdctl elect" last a minute: an operator ends the dead ones', and its
+// processes are not cut off, since nobody would end what they cannot give back.
 // Several pools of redsync and several keys of rueidislock are no single key, and
 // cannot be shared: see the documents of package rediskv.
 package interop
