@@ -124,6 +124,9 @@ func (s *stage) report(j judgement) {
 		return
 	}
 	text := ""
+	if s.row.bug != "" {
+		text = "This is a test of the tests: " + s.row.bug + " was planted, and has to be found.\n"
+	}
 	for _, wrong := range j.wrong {
 		text += wrong + "\n"
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/internal/history"
+	"github.com/electkv/election/internal/mistake"
 	"github.com/electkv/election/internal/testenv"
 )
 
@@ -32,7 +33,7 @@ func (f *fleet) red(want string) {
 	})
 	if !strings.Contains(strings.Join(broken, "\n"), want) {
 		f.t.Logf("history: %s\n%s", f.save(), history.Timeline(f.events(), 150))
-		require.Fail(f.t, "the oracle does not see it", strings.Join(broken, "\n"))
+		f.t.Fatal(mistake.Report("the rules say only this: "+cmp.Or(strings.Join(broken, "; "), "nothing is wrong"), "cd test/interop && "+f.about.Command))
 	}
 	f.t.Logf("found: %s", broken[0])
 }
