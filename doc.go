@@ -104,7 +104,7 @@
 // else it refreshes the record first. If the leader crashes, the heir claims the safe as
 // it becomes vacant.
 //
-// An order ([FirstCome], which is the default, [ByRank], [Ring], [NextInLine], or one's
+// An order ([FirstCome], which is the default, [ByRank], [Ring], [ByList], or one's
 // own) decides who displaces whom as heir, and never who leads. So an order that is wrong or
 // late cannot make two leaders. A leader gives way to an heir that comes before it in the order
 // and has been heir for Options.Stability. Candidates whose terms keep ending early wait longer

@@ -78,7 +78,7 @@ type Options struct {
 	Margin time.Duration
 
 	// Succession is the order in which candidates succeed each other: FirstCome,
-	// ByRank, Ring, NextInLine, or your own. Candidates that wait compete for a second
+	// ByRank, Ring, ByList, or your own. Candidates that wait compete for a second
 	// safe, the heir's, which is called NAME:heir. Only the heir watches the leader,
 	// which hands over to it in one write. Give all candidates of an election the
 	// same. Default: FirstCome; NoHeir in a store that keeps lines (kv.Queue), where
@@ -97,7 +97,7 @@ type Options struct {
 	Rank int
 
 	// Heirs are the IDs of the candidates that should follow this one as leader, in
-	// order, for a succession that uses them (NextInLine). A leader can change them with
+	// order, for a succession that uses them (ByList). A leader can change them with
 	// Term.SetHeirs. Default: those of the leader before it.
 	Heirs []string
 
@@ -309,7 +309,7 @@ func (o Options) checkSuccession() error {
 }
 
 // errHeedless means that the succession does not use the leader's list of heirs.
-var errHeedless = errors.New("election: heirs need a Succession that uses them: NextInLine")
+var errHeedless = errors.New("election: heirs need a Succession that uses them: ByList")
 
 // checkHeirs refuses lists of heirs that cannot be published, or make no sense.
 func checkHeirs(ids []string) error {

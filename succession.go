@@ -66,7 +66,7 @@ func Ring(leader, a, b Contender) bool {
 	return a.ID < b.ID
 }
 
-// NextInLine follows the list that the leader publishes, Options.Heirs or what it
+// ByList follows the list that the leader publishes, Options.Heirs or what it
 // set by Term.SetHeirs: first the leader itself, then the candidates in the list, in
 // order, then all others, which are equal. No heir makes a leader give way. Choose it
 // if the leader knows best who can take over: the candidate with the newest copy of
@@ -74,13 +74,13 @@ func Ring(leader, a, b Contender) bool {
 //
 // The idea of alternates that a leader names beforehand comes from Gholipour et al.
 // (2009).
-func NextInLine(leader, a, b Contender) bool {
-	return placeInLine(leader, a) < placeInLine(leader, b)
+func ByList(leader, a, b Contender) bool {
+	return placeInList(leader, a) < placeInList(leader, b)
 }
 
-// placeInLine returns the place of a candidate in the leader's list. The leader comes before
+// placeInList returns the place of a candidate in the leader's list. The leader comes before
 // all that are listed, and candidates that are not listed come after them.
-func placeInLine(leader, c Contender) int {
+func placeInList(leader, c Contender) int {
 	if c.ID == leader.ID {
 		return -1
 	}

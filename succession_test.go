@@ -33,12 +33,12 @@ func TestWhoComesBeforeWhom(t *testing.T) {
 		{"ring", "a leader between them need not be among them", contender("bb"), "c b a", "c a b"},
 		{"ring", "by ID while nobody has led", contender(""), "c a b", "a b c"},
 		{"ring", "ranks do not count", contender("b"), "a9 c1", "c a"},
-		{"line", "as the leader lists them", contender("a", "d", "b"), "a b d", "a d b"},
-		{"line", "who is not listed comes last, as they came", contender("a", "d"), "c b d", "d c b"},
-		{"line", "the first place counts", contender("a", "d", "b", "d"), "b d", "d b"},
-		{"line", "the last of two places does not", contender("a", "b", "d", "c", "b"), "c d b", "b d c"},
-		{"line", "the leader is first wherever it lists itself", contender("b", "d", "b"), "d b", "b d"},
-		{"line", "without a list as they came", contender(""), "c a b", "c a b"},
+		{"list", "as the leader lists them", contender("a", "d", "b"), "a b d", "a d b"},
+		{"list", "who is not listed comes last, as they came", contender("a", "d"), "c b d", "d c b"},
+		{"list", "the first place counts", contender("a", "d", "b", "d"), "b d", "d b"},
+		{"list", "the last of two places does not", contender("a", "b", "d", "c", "b"), "c d b", "b d c"},
+		{"list", "the leader is first wherever it lists itself", contender("b", "d", "b"), "d b", "b d"},
+		{"list", "without a list as they came", contender(""), "c a b", "c a b"},
 	} {
 		t.Run(c.order+": "+c.why, func(t *testing.T) {
 			require.Equal(t, c.want, line(orders[c.order], c.leader, c.came))
@@ -85,7 +85,7 @@ func TestOnlyRanksMakeALeaderGiveWay(t *testing.T) {
 		leader, heir := anybody(t, "leader"), anybody(t, "heir")
 		require.Equal(t, heir.Rank > leader.Rank, election.ByRank(leader, heir, leader))
 	}))
-	for _, name := range []string{"first", "ring", "line"} {
+	for _, name := range []string{"first", "ring", "list"} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			leader, heir := anybody(t, "leader"), anybody(t, "heir")
 			require.False(t, orders[name](leader, heir, leader))
@@ -94,7 +94,7 @@ func TestOnlyRanksMakeALeaderGiveWay(t *testing.T) {
 }
 
 func TestRanksCountWhereTheyAreAskedForAlone(t *testing.T) {
-	for _, name := range []string{"first", "ring", "line"} {
+	for _, name := range []string{"first", "ring", "list"} {
 		t.Run(name, rapid.MakeCheck(func(t *rapid.T) {
 			leader, a, b := anybody(t, "leader"), anybody(t, "a"), anybody(t, "b")
 			with := orders[name](leader, a, b)

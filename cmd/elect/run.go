@@ -74,7 +74,7 @@ descendants are dead. --succession says which candidate is the heir:
          rank that has been the heir for --stability
   ring   the candidate after the leader in the order of ids; with --max-term the
          leadership goes round
-  line   the first of the leader's --heirs that is there, else as with first
+  list   the first of the leader's --heirs that is there, else as with first
   none   there is no heir: the first candidate that comes when the lease is free leads.
          It is the default in an etcd with layout=queue, where candidates wait in line
          already. Choose it where elect may write nothing beside the lease (an heir

@@ -290,12 +290,12 @@ func TestTheLeadershipGoesRoundTheRing(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "c", "a"}, led[:4])
 }
 
-func TestTheLeaderSaysWhoIsNextInLine(t *testing.T) {
+func TestTheLeaderListsWhichCandidatesAreNext(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	p.stand("anna", isLeader, "--succession", "line", "--heirs", "cleo, ben")
-	p.stand("ben", isHeir, "--succession", "line")
-	p.stand("cleo", isHeir, "--succession", "line")
+	p.stand("anna", isLeader, "--succession", "list", "--heirs", "cleo, ben")
+	p.stand("ben", isHeir, "--succession", "list")
+	p.stand("cleo", isHeir, "--succession", "list")
 	require.Equal(t, "cleo", p.next())
 	require.Equal(t, []string{"cleo", "ben"}, p.status().Heirs)
 	_, table, _ := finish(t, "status", "--store", p.store, "job", "other")

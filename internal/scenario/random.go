@@ -87,7 +87,7 @@ func (w *world) settles(stand, rank int) {
 func drawScript(t *rapid.T) string {
 	var b strings.Builder
 	line := func(format string, a ...any) { fmt.Fprintf(&b, format+"\n", a...) }
-	order := rapid.SampledFrom([]string{"rank", "ring", "line", "first"}).Draw(t, "order")
+	order := rapid.SampledFrom([]string{"rank", "ring", "list", "first"}).Draw(t, "order")
 	line("succession %s", order)
 	cast := []string{"a", "b", "c", "d", "e"}[:rapid.IntRange(1, 5).Draw(t, "cast")]
 	id := rapid.SampledFrom(cast)

@@ -10,7 +10,7 @@ import (
 func TestAScriptIsReadLineByLine(t *testing.T) {
 	s, err := parseScript(`
 # All commands that there are, once.
-succession line # a comment
+succession list # a comment
 ttl 5s
 stability 1m
 candidate a rank 2 heirs b,c drains 3s maxterm 1m30s
@@ -33,7 +33,7 @@ resign a
 stop a
 `)
 	require.NoError(t, err)
-	require.Equal(t, "line", s.order)
+	require.Equal(t, "list", s.order)
 	require.Equal(t, 5*time.Second, s.ttl)
 	require.Equal(t, time.Minute, s.stability)
 	require.Equal(t, []string{"a", "b"}, s.cast)
@@ -74,7 +74,7 @@ func TestABadScriptIsRefusedWithItsLine(t *testing.T) {
 		{begin + "ttl 5s", `line 3: ttl 5s: candidates stand already: say it before the first`},
 		{begin + "stability 5s", `candidates stand already`},
 		{begin + "succession ring", `line 3: succession ring: it is rank already`},
-		{"succession bully", `line 1: succession bully: no order "bully": have ["first" "line" "rank" "ring"]`},
+		{"succession bully", `line 1: succession bully: no order "bully": have ["first" "list" "rank" "ring"]`},
 		{"candidate a", `line 1: candidate a: no succession so far: say "succession rank"`},
 		{"# nothing\n", `nobody stands: want a line such as "candidate a"`},
 	} {

@@ -29,7 +29,7 @@ func Orders() map[string]election.Succession {
 		"first": election.FirstCome,
 		"rank":  election.ByRank,
 		"ring":  election.Ring,
-		"line":  election.NextInLine,
+		"list":  election.ByList,
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	FirstCome Order = "first"
 	ByRank    Order = "rank"
 	Ring      Order = "ring"
-	InLine    Order = "line" // by the leaders' lists
+	ByList    Order = "list" // by the leaders' lists
 )
 
 // A Succession says how leaders succeed each other.

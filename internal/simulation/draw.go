@@ -117,7 +117,7 @@ var simNames = []string{"a", "b", "c", "d", "x"}
 // drawSuccession has candidates succeed each other in some order, and leaders told
 // to make room. It comes after all else, as drawLine does.
 func drawSuccession(t *rapid.T, s *sim.Schedule, last time.Duration) {
-	s.Order = rapid.SampledFrom([]sim.Order{sim.FirstCome, sim.ByRank, sim.Ring, sim.InLine}).Draw(t, "order")
+	s.Order = rapid.SampledFrom([]sim.Order{sim.FirstCome, sim.ByRank, sim.Ring, sim.ByList}).Draw(t, "order")
 	s.Stability = rapid.SampledFrom([]time.Duration{0, s.TTL / 2, s.TTL, 2 * s.TTL}).Draw(t, "stability")
 	s.Store.Leases, s.Store.Whole = part(t, "leases", 2) == 1, part(t, "whole", 2) == 1
 	for i := range s.Nodes {

@@ -98,11 +98,11 @@ func Read(ctx context.Context, store kv.Store, name string, within time.Duration
 // succeed adds what is known of the succession.
 func (s *State) succeed(ctx context.Context, store kv.Store, leader election.Leader, trouble func(error)) {
 	if s.State == Leader {
-		line, err := election.CurrentHeirs(ctx, store, s.Name)
+		heirs, err := election.CurrentHeirs(ctx, store, s.Name)
 		if err != nil && !errors.Is(err, election.ErrNoLeader) { // it may have gone just now
 			trouble(fmt.Errorf("cannot tell whom the leader wants after it: %w", err))
 		}
-		s.Heirs = line
+		s.Heirs = heirs
 	}
 	next, err := election.CurrentHeir(ctx, store, s.Name)
 	switch {

@@ -337,7 +337,7 @@ func TestATransferRefusesWhatCannotBeMeant(t *testing.T) {
 				require.ErrorIs(t, term.Transfer(t.Context(), "b"), election.ErrNoSuccession)
 				require.ErrorIs(t, term.SetHeirs(t.Context(), "b"), election.ErrNoSuccession)
 			}
-			require.ErrorContains(t, term.SetHeirs(t.Context(), "b"), map[bool]string{false: "NextInLine", true: "NoHeir"}[alone])
+			require.ErrorContains(t, term.SetHeirs(t.Context(), "b"), map[bool]string{false: "ByList", true: "NoHeir"}[alone])
 			require.NoError(t, term.Err())
 			require.NoError(t, term.Resign(t.Context()))
 		}

@@ -43,7 +43,7 @@ func TestATermThatEndsAtOnceLeavesNothingBehind(t *testing.T) {
 				for range 5 {
 					began := time.Now()
 					err := c.Run(t.Context(), func(context.Context, *election.Term) error {
-						if order == "first" || order == "line" { // by rank, and in a ring, others may have come who are to be first
+						if order == "first" || order == "list" { // by rank, and in a ring, others may have come who are to be first
 							require.Less(t, time.Since(began), 10*time.Millisecond, "a lone candidate waits for nobody")
 						}
 						return nil

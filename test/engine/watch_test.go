@@ -160,7 +160,7 @@ func TestAnObserverSeesTheLineThatTheLeaderPublishedLast(t *testing.T) {
 		require.Equal(t, election.ErrNoLeader, err)
 		_, err = election.CurrentHeirs(t.Context(), store, "billing:heir")
 		require.Error(t, err)
-		c, err := election.New(store, "billing", &election.Options{ID: "a", Succession: election.NextInLine, Heirs: []string{"b", "c"}})
+		c, err := election.New(store, "billing", &election.Options{ID: "a", Succession: election.ByList, Heirs: []string{"b", "c"}})
 		require.NoError(t, err)
 		term, err := c.Campaign(t.Context())
 		require.NoError(t, err)

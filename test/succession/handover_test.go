@@ -166,7 +166,7 @@ func TestTheLeadersListDecidesWhoIsNext(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, k kind) {
 		f := newFleet(t, k.setUp(t))
-		options := election.Options{TTL: calm, Succession: election.NextInLine, Heirs: []string{"nobody", "cid"}}
+		options := election.Options{TTL: calm, Succession: election.ByList, Heirs: []string{"nobody", "cid"}}
 		members := map[string]*member{"ann": f.enter("ann", options)}
 		_, term := f.leads(0, patience)
 		for _, id := range []string{"bob", "cid", "dan"} {

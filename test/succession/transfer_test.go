@@ -38,7 +38,7 @@ func TestATransferToNobodyLeavesTheLeaderAndAnHeir(t *testing.T) {
 		require.Equal(t, heir.id, now.ID)
 		require.NoError(t, term.Err())
 
-		t.Log("and the line works as before")
+		t.Log("and succession works as before")
 		require.NoError(t, term.Resign(t.Context()))
 		next, _ := f.leads(term.Token(), patience)
 		require.Equal(t, heir.id, next.id)

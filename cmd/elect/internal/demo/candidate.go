@@ -16,7 +16,7 @@ type Candidate struct {
 	Store kv.Store
 	Name  string // of the election
 	Part  Part
-	Out   io.Writer // gets one event a line, before it is acted on
+	Out   io.Writer // gets one event per line, before it is acted on
 }
 
 // Run campaigns and leads until ctx ends, or until an event cannot be written.

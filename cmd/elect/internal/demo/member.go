@@ -32,7 +32,7 @@ type MemberPart struct {
 // A Member is one of the processes of a meeting.
 type Member struct {
 	Part MemberPart
-	Out  io.Writer // gets one event a line
+	Out  io.Writer // gets one event per line
 
 	note func(history.Event)
 }

@@ -25,7 +25,7 @@ func Plays(ttl time.Duration) map[order.Name]Play {
 		order.Ring: playOf(ring, "in a ring, each for a TTL; ben is killed on the way", order.Ring,
 			Part{ID: "anna", TTL: ttl, MaxTerm: ttl}, Part{ID: "ben", TTL: ttl, MaxTerm: ttl}, Part{ID: "cleo", TTL: ttl, MaxTerm: ttl}).
 			judgedBy(NeverEmpty(4), InTurn("anna", "ben", "cleo", "anna", "cleo")),
-		order.Line: playOf(line, "next in line: anna wants cleo after her, then ben", order.Line,
+		order.List: playOf(list, "by list: anna wants cleo after her, then ben", order.List,
 			Part{ID: "anna", TTL: ttl, Heirs: []string{"cleo", "ben"}}, Part{ID: "ben", TTL: ttl}, Part{ID: "cleo", TTL: ttl}).
 			judgedBy(oracle.LeaderInTime, NeverEmpty(1), InTurn("anna", "cleo", "ben")),
 	}
@@ -189,7 +189,7 @@ func ring(ctx context.Context, a *actors) error {
 	)
 }
 
-func line(ctx context.Context, a *actors) error {
+func list(ctx context.Context, a *actors) error {
 	return inTurn(
 		a.comes(ctx, a.anna, election.RoleLeader),
 		a.comes(ctx, a.ben, election.RoleHeir),

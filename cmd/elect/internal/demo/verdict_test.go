@@ -111,7 +111,7 @@ func TestWhoLeadsIsToBeTheOneWhomTheOrderPutsFirst(t *testing.T) {
 }
 
 func TestTheListOfALeaderIsHandedOn(t *testing.T) {
-	parts := []demo.Part{{ID: "a", Order: order.Line, Heirs: []string{"b", "c"}}, {ID: "b", Order: order.Line}, {ID: "c", Order: order.Line}, {ID: "d", Order: order.Line}}
+	parts := []demo.Part{{ID: "a", Order: order.List, Heirs: []string{"b", "c"}}, {ID: "b", Order: order.List}, {ID: "c", Order: order.List}, {ID: "d", Order: order.List}}
 	played := func(third string) oracle.Finding {
 		return handedOver().stands(1, "d").stands(2, "c").leads(9.1, 10, third, 3).judge(demo.RightNext(parts))
 	}

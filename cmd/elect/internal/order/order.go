@@ -20,12 +20,12 @@ const (
 	First Name = "first"
 	Rank  Name = "rank"
 	Ring  Name = "ring"
-	Line  Name = "line"
+	List  Name = "list"
 )
 
 // Names returns all orders, None first.
 func Names() []string {
-	return []string{string(None), string(First), string(Rank), string(Ring), string(Line)}
+	return []string{string(None), string(First), string(Rank), string(Ring), string(List)}
 }
 
 // Succession returns the order, nil for None and the default.
@@ -37,8 +37,8 @@ func (n *Name) Succession() election.Succession {
 		return election.ByRank
 	case Ring:
 		return election.Ring
-	case Line:
-		return election.NextInLine
+	case List:
+		return election.ByList
 	}
 	return nil
 }
