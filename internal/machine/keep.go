@@ -88,7 +88,7 @@ func (t *turn) refreshed(l *Lock, a *Answer) {
 		l.Turn = t.again(l.Key, a)
 		l.Next = l.Turn
 		if l.Phase == Owner {
-			l.Trust, l.Proved = Trust{Sent: a.Sent, Span: a.Record.TTL - t.cfg.Margin}, true
+			l.Trust = Trust{Sent: a.Sent, Span: a.Record.TTL - t.cfg.Margin}
 			t.emit(Effect{Kind: Extended, Key: l.Key, Trust: l.Trust, Record: a.Record})
 		}
 	case Stale:

@@ -47,7 +47,6 @@ type Lock struct {
 	Blind       bool  // the first claim goes out before there is a watch
 	Fit         bool  // the health check has agreed to the claim that is due
 	Waited      bool  // another had the key
-	Proved      bool  // a refresh has extended an owner's trust
 	Mute        bool  // the store will not take what an owner was to publish
 	Review      bool  // the record is not as we know it: look first
 	Asked       bool  // the store was asked to remove the record, or to hand over, and may have done so

@@ -139,17 +139,6 @@ func (o *Operation) Begin(now time.Duration, counter uint64) Output {
 // Ballot returns the ballot of the present attempt, or question.
 func (o *Operation) Ballot() Ballot { return o.ballot }
 
-// Heard returns how many members have answered the present attempt.
-func (o *Operation) Heard() int {
-	n := 0
-	for _, v := range o.voices {
-		if v.promised || v.refused {
-			n++
-		}
-	}
-	return n
-}
-
 // Seen returns the highest counter that the operation has heard of.
 func (o *Operation) Seen() uint64 { return o.after }
 
