@@ -167,7 +167,7 @@ func topics(cmd *cobra.Command) []*cobra.Command {
 // printRootHelp prints the help of elect itself.
 func printRootHelp(out io.Writer, root *cobra.Command) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\nExamples:\n%s\n\nCommands:\n", root.Long, root.Example)
+	fmt.Fprintf(&b, "%s\n\nCommands:\n", root.Long)
 	for _, c := range commands(root) {
 		fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), c.Short)
 	}
@@ -175,6 +175,7 @@ func printRootHelp(out io.Writer, root *cobra.Command) error {
 	for _, c := range topics(root) {
 		fmt.Fprintf(&b, "  %-11s %s: see elect help %s\n", c.Name(), c.Short, c.Name())
 	}
+	fmt.Fprintf(&b, "\nExamples:\n%s\n", root.Example)
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.AddFlagSet(root.LocalFlags())
 	flags.AddFlagSet(root.PersistentFlags())

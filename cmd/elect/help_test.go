@@ -16,7 +16,7 @@ func TestTheHelpIsShortAndBeginsWithTheCommands(t *testing.T) {
 	status, stdout, _ := finish(t, "--help")
 	require.Zero(t, status)
 	require.LessOrEqual(t, strings.Count(stdout, "\n"), 45)
-	require.Regexp(t, `(?s)^Elect chooses one leader.*Examples:\n.*Commands:\n.* run .*Flags:\n.*elect help stores.*\nExit status: [^\n]*\n$`, stdout)
+	require.Regexp(t, `(?s)^Elect chooses one leader.*\n\nCommands:\n.* run .*Examples:\n.*Flags:\n.*elect help stores.*\nExit status: [^\n]*\n$`, stdout)
 	for _, args := range [][]string{{}, {"help"}} {
 		status, same, _ := finish(t, args...)
 		require.Zero(t, status)
