@@ -44,7 +44,7 @@ func TestCandidatesOfTwoReleasesKeepThePromises(t *testing.T) {
 
 // rolledOut are the stores of the short choice.
 func rolledOut() []string {
-	return []string{"file", "etcd", "consul", "redis", "sqlite", "postgres", "mariadb"}
+	return []string{"file", "etcd", "consul", "redis", "sqlite", "postgres", "mariadb", kindPaxos}
 }
 
 // releases are a row that is played beside the table: in both choices, and on all stores
