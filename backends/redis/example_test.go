@@ -13,7 +13,7 @@ import (
 // A leader writes to the Redis that elects it. The script is not carried out once its term is
 // over, whatever the leader believes.
 func Example() {
-	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
+	client := redis.NewClient(&redis.Options{Addr: "localhost:6379", ContextTimeoutEnabled: true})
 	defer client.Close()
 	store := rediskv.New(client, nil)
 	candidate, err := election.New(store, "billing", nil)
