@@ -258,7 +258,7 @@ func (b redisBaton) await(ctx context.Context, key string, armed func()) error {
 	return takeKey.Run(ctx, b.client, []string{key}).Err()
 }
 
-// redisVersion finds a field of the text that INFO returns.
+// redisField finds a field of the text that INFO returns.
 func redisField(info, name string) string {
 	for line := range strings.Lines(info) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

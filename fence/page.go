@@ -95,7 +95,7 @@ func (p *page) read() (uint64, error) {
 	if !ok {
 		return 0, fmt.Errorf("%s is damaged, or not the file of a fence: if it belongs to something else, give the fence another path; "+
 			"if it was the fence's, put back the backup that is as old as the data that it guards, "+
-			"or stop all who write, remove the file, and let the leader's token be admitted before any other", p.path)
+			"or stop all writers, remove the file, and let the leader's token be admitted before any other", p.path)
 	}
 	return token, nil
 }

@@ -41,8 +41,8 @@ func TestEachObservedOperationCostsWhatTheDocumentationSays(t *testing.T) {
 	require.Zero(t, requests.lax.Load(), "reads that ask no leader")
 }
 
-// Each refresh ends the query of whoever waits, who sends another.
-func TestAWaitingObserverSendsARequestARefresh(t *testing.T) {
+// Each refresh ends the query of an observer that waits, and it sends another.
+func TestAWaitingObserverSendsARequestPerRefresh(t *testing.T) {
 	const refreshes = 8
 	owner, _, _ := observed(t)
 	waiting, _, requests := observed(t)

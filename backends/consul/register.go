@@ -151,7 +151,7 @@ func (s *Store) applyAt(ctx context.Context, key string, old kv.Record, op *api.
 
 // decodeObserved returns what a cell holds. Anything but a record of which observers
 // judge whether it has expired is foreign: a key that somebody holds with a session,
-// and a lock that is open, since its lock-delay may be for an owner who still trusts
+// and a lock that is open, since its lock-delay may be for an owner that still trusts
 // it.
 func decodeObserved(pair *api.KVPair) entry {
 	switch {

@@ -73,7 +73,7 @@ func (s *Store) list(ctx context.Context, start string) (pairs api.KVPairs, inde
 	return pairs, index, err
 }
 
-// clear deletes the keys that members have left behind who have died, of those that begin as a
+// clear deletes the keys that members have left behind when they died, of those that begin as a
 // key does that has just been written. Nothing depends on it.
 func (s *Store) clear(ctx context.Context, key string) {
 	roster, own, _ := kv.MemberOf(key)

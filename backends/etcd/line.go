@@ -31,7 +31,7 @@ func (l *line) head() *mvccpb.KeyValue {
 	return head
 }
 
-// front returns the line without those who stand behind the first.
+// front returns the line without those that stand behind the first.
 func (l *line) front() line {
 	front := line{revision: l.revision}
 	if head := l.head(); head != nil {

@@ -274,7 +274,7 @@ func TestAServerWithIDsOfItsOwnIsAskedForOneWatchAtATime(t *testing.T) {
 	require.EqualValues(t, 1, most.Load())
 }
 
-// While nothing changes, one watch a round proves for all that the connection lives.
+// While nothing changes, one watch per round proves for all that the connection lives.
 func TestIdleWatchesSendAReadARoundEach(t *testing.T) {
 	t.Parallel() // it mostly waits
 	const safes, backstop = 50, time.Second

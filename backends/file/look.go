@@ -132,7 +132,7 @@ func (s *Store) judge(f folder, c *state) (live bool, err error) {
 }
 
 // feel tries the lock of a life file. The trial is shared with other trials and
-// over at once; who cleans up may make a dead process look alive for as long.
+// over at once; a process that cleans up may make a dead process look alive for as long.
 func (s *Store) feel(id string) (pulse, error) {
 	lock := flock.New(filepath.Join(s.lives(), id), flock.SetFlag(feelFlag))
 	ok, err := lock.TryRLock()

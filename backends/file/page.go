@@ -27,9 +27,9 @@ type page struct {
 	// Deadline is when the record fades.
 	Deadline time.Duration `json:"deadline_ns"`
 	// Until is when a lasting record fades by the wall clock, in Unix milliseconds, for
-	// those who cannot read Clock. Zero in all other records.
+	// processes that cannot read Clock. Zero in all other records.
 	Until int64 `json:"until_ms,omitempty"`
-	// TTL is the record's, for those who cannot compare their clock with Clock. It is
+	// TTL is the record's, for processes that cannot compare their clock with Clock. It is
 	// here since a crash may tear the text of the record.
 	TTL time.Duration `json:"ttl_ns"`
 	// Life is the life file of the process that holds the record.

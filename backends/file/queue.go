@@ -21,7 +21,7 @@ const (
 //
 // The queue keeps order among writers, so that of fifty candidates one writes
 // and the others find the safe held. It keeps nobody safe (folder.turn does), so
-// whoever has waited for patience goes on: the writer in front may be stopped.
+// a writer that has waited for patience goes on: the writer in front may be stopped.
 func (f folder) queue(ctx context.Context) (leave func() error, err error) {
 	path, flag := queueFile(f.path)
 	lock := flock.New(path, flock.SetFlag(flag), flock.SetPermissions(f.modes.file))

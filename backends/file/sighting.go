@@ -15,7 +15,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A record by another clock is judged as package observer judges: whoever has seen the
+// A record by another clock is judged as package observer judges: a process that has seen the
 // same head for the record's TTL, on its own clock, may turn exactly that head. Each
 // refresh gives the safe another one. That another boot or time namespace wrote the
 // page proves nothing of its holder, which may run beside us in a container; and a lock

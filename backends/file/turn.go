@@ -127,7 +127,7 @@ func turned(err error) error {
 }
 
 // sweep removes the pages that were found by a write that has succeeded: the old
-// one, and those of writers who have died, or who saw the head that is gone now.
+// one, and those of writers that have died, or that saw the head that is gone now.
 // What cannot be removed is met again by the next write.
 func (f folder) sweep(found sheet) {
 	for _, page := range append(found.strays, found.page) {

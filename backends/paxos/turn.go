@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// turns let one caller a safe write at a time. Members contend with each other; the
+// turns let one caller per safe write at a time. Members contend with each other; the
 // callers of one member need not, and a state has one receipt of each member.
 type turns struct {
 	mu    sync.Mutex

@@ -97,7 +97,7 @@ func (r register) Check(ttl time.Duration) error {
 		return r.unfit
 	}
 	if ttl < shortestObserved {
-		return fmt.Errorf("sqlkv: a TTL of %v: want at least %v where observers judge, who have to see each refresh in time: %w", ttl, shortestObserved, kv.ErrInvalid)
+		return fmt.Errorf("sqlkv: a TTL of %v: want at least %v where observers judge, since they have to see each refresh in time: %w", ttl, shortestObserved, kv.ErrInvalid)
 	}
 	if _, err := granted(ttl); err != nil {
 		return fmt.Errorf("sqlkv: %w", err)

@@ -19,7 +19,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// The probe of a store ends after this long.
+// probeTime is how long a store is probed.
 const probeTime = 5 * time.Second
 
 // settings are the flags that all commands share.

@@ -17,7 +17,7 @@ func (r *runner) stand(ctx context.Context, term *election.Term) error {
 	<-ctx.Done()
 	lost := term.Err()
 	_ = term.Resign(context.WithoutCancel(ctx)) // which ends the term, and frees nothing yet
-	r.log.Info("the term is over: whoever asks has time to stop", "grace", r.spec.Grace)
+	r.log.Info("the term is over: programs that ask have time to stop", "grace", r.spec.Grace)
 	grace := time.NewTimer(r.spec.Grace)
 	defer grace.Stop()
 	<-grace.C

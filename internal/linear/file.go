@@ -14,7 +14,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Write writes a history: one operation a line, as JSON. [Read] reads it.
+// Write writes a history: one operation per line, as JSON. [Read] reads it.
 func Write(w io.Writer, history []Operation) error {
 	buffered := bufio.NewWriter(w)
 	lines := json.NewEncoder(buffered)

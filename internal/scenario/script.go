@@ -13,7 +13,7 @@ import (
 	"github.com/electkv/election/internal/seam"
 )
 
-// A script is a scenario as it is written: a command a line, comments after #,
+// A script is a scenario as it is written: one command per line, comments after #,
 // and below the divider the trace that it comes to.
 type script struct {
 	order     string // the name of the succession
@@ -233,7 +233,7 @@ func (s *script) enlist(a args) error {
 	case s.order == "":
 		return errors.New("no succession so far: say \"succession rank\", or another, before the first candidate")
 	case slices.Contains(s.cast, a.id):
-		return fmt.Errorf("%s stands already: use restart for who was killed or stopped", a.id)
+		return fmt.Errorf("%s stands already: use restart for one that was killed or stopped", a.id)
 	}
 	s.cast = append(s.cast, a.id)
 	return nil

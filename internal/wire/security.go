@@ -51,7 +51,7 @@ func checkUser(user *tls.Config, member string) error {
 	case user.RootCAs == nil:
 		return errors.New("no certificate authority: name the one that signed the members' certificates; the system's are not taken, since anybody may have one of theirs")
 	case user.InsecureSkipVerify:
-		return errors.New("TLS without verification: whoever comes could vote")
+		return errors.New("TLS without verification: any host could vote")
 	case user.GetConfigForClient != nil:
 		return errors.New("TLS with GetConfigForClient, which could undo what makes connections mutual: use GetCertificate, VerifyPeerCertificate or VerifyConnection")
 	case user.ClientAuth != tls.NoClientCert && user.ClientAuth != tls.RequireAndVerifyClientCert:

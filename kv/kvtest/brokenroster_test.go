@@ -63,7 +63,7 @@ var rosterBreaches = []breach{
 	},
 	{
 		sentence: "a roster lists who was ever there",
-		noticed:  "a roster does not list who has left",
+		noticed:  "a roster does not list members that have left",
 		open: func(good *memkv.Store) kv.Store {
 			var mu sync.Mutex
 			gone := map[string][]kv.Held{}
@@ -212,15 +212,15 @@ var rosterBreaches = []breach{
 	},
 	{
 		sentence: "nobody hears of changes of a roster",
-		noticed:  "who waits for a change of a roster hears of it",
+		noticed:  "a wait for a change of a roster hears of it",
 		open: awaiting(func(ctx context.Context, _ *memkv.Store, _ string, _ uint64) error {
 			<-ctx.Done()
 			return context.Cause(ctx)
 		}),
 	},
 	{
-		sentence: "who waits for a change of a roster misses one that came before",
-		noticed:  "who waits for a change of a roster hears of one that came before",
+		sentence: "a wait for a change of a roster misses one that came before",
+		noticed:  "a wait for a change of a roster hears of one that came before",
 		open: awaiting(func(ctx context.Context, good *memkv.Store, name string, _ uint64) error {
 			_, version, err := good.Members(ctx, name, 1)
 			if err != nil {
@@ -231,7 +231,7 @@ var rosterBreaches = []breach{
 	},
 	{
 		sentence: "a record that fades is no change of a roster",
-		noticed:  "who waits for a change of a roster hears that a record has faded",
+		noticed:  "a wait for a change of a roster hears that a record has faded",
 		open: awaiting(func(ctx context.Context, good *memkv.Store, name string, version uint64) error {
 			for {
 				before, _, err := good.Members(ctx, name, 10)

@@ -145,7 +145,7 @@ func aHandOverInOneStepReplacesTheRecord(n *pair) {
 	require.Greater(t, t.succeed(t.s, n.lead, t.signed("after it")).Token, rec.Token)
 }
 
-// The safe goes to and fro between owners who each have a safe of their own.
+// The safe goes to and fro between owners that each have a safe of their own.
 func tokensGrowAcrossHandOversInOneStep(n *pair) {
 	t, tokens := n.t, ascending{t: n.t}
 	tokens.add(n.leader)

@@ -26,7 +26,7 @@ const (
 var rosterCases = []Case{
 	{Name: "a roster lists its members", Clause: listsMembers, check: listed(aRosterListsItsMembers)},
 	{Name: "a roster that nobody has entered is empty", Clause: listsMembers, check: listed(aRosterThatNobodyHasEnteredIsEmpty)},
-	{Name: "a roster does not list who has left", Clause: listsMembers, check: listed(aRosterDoesNotListWhoHasLeft)},
+	{Name: "a roster does not list members that have left", Clause: listsMembers, check: listed(aRosterDoesNotListWhoHasLeft)},
 	{Name: "a member that is not refreshed fades from its roster, in time and not early", Clause: listsMembers + " " + neverEarly, check: listed(aMemberFadesFromItsRoster)},
 	{Name: "a member that is refreshed stays in its roster", Clause: sameAsOthers, check: listed(aMemberThatIsRefreshedStays), long: true},
 	{Name: "members that share a lease stay in the roster, each for itself", Clause: sameAsOthers, check: listed(membersThatShareALease), long: true},
@@ -39,9 +39,9 @@ var rosterCases = []Case{
 	{Name: "a roster reports what somebody else has put there, and leaves it alone", Clause: foreignMember, check: listed(aRosterReportsWhatSomebodyElseHasPut), needs: putAndRemove},
 	{Name: "a roster lists no more than it is asked for", Clause: atMost, check: listed(aRosterListsNoMoreThanItIsAskedFor)},
 	{Name: "a roster of many is listed whole", Clause: listsMembers, check: listed(aRosterOfManyIsListedWhole), long: true},
-	{Name: "who waits for a change of a roster hears of it", Clause: awaits, check: listed(whoWaitsForAChangeHearsOfIt)},
-	{Name: "who waits for a change of a roster hears of one that came before", Clause: awaits, check: listed(whoWaitsHearsOfAChangeBefore)},
-	{Name: "who waits for a change of a roster hears that a record has faded", Clause: awaits, check: listed(whoWaitsHearsThatARecordHasFaded)},
+	{Name: "a wait for a change of a roster hears of it", Clause: awaits, check: listed(whoWaitsForAChangeHearsOfIt)},
+	{Name: "a wait for a change of a roster hears of one that came before", Clause: awaits, check: listed(whoWaitsHearsOfAChangeBefore)},
+	{Name: "a wait for a change of a roster hears that a record has faded", Clause: awaits, check: listed(whoWaitsHearsThatARecordHasFaded)},
 	{Name: "a roster's operations whose context has ended return promptly", Clause: contextBounds, check: listed(aRostersOperationsReturnPromptly)},
 	{Name: "a roster needs a name", Clause: invalid, check: listed(aRosterNeedsAName)},
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A Backend is a store under test, and the hands of others who share it.
+// A Backend is a store under test, and the hands of others that share it.
 type Backend struct {
 	// Open returns a new client of the same store, as another process would
 	// open it. What it opens it closes with t.Cleanup. Required.

@@ -29,7 +29,7 @@ const childArgument = "interop-child"
 type part struct {
 	Who    string
 	Lock   string // which lock it uses: see oldLocks, or ours
-	Store  string // what ours uses: see storeOf
+	Store  string // what ours uses: see part.open
 	Addr   string // of the server, by the process's own link
 	Key    string // what the lock is called
 	Prefix string // what stands before that in its key,

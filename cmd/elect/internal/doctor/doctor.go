@@ -56,7 +56,7 @@ func roster(ctx context.Context, store kv.Store) stores.Finding {
 func lifetime(store *stores.Store, ttl time.Duration, life kv.Lifetime) stores.Finding {
 	f := stores.Finding{Level: stores.OK, Subject: "failover", Found: fmt.Sprintf("a leader that vanished keeps others out for at most %v, with a TTL of %v", life.Max.Round(time.Millisecond), ttl)}
 	if store.Observed() {
-		f.Found += fmt.Sprintf("; those who watched it until then, for %v", ttl)
+		f.Found += fmt.Sprintf("; candidates that watched it until then, for %v", ttl)
 		return f
 	}
 	if life.Max > ttl+ttl/2 {

@@ -49,7 +49,7 @@ type charge struct {
 	Release json.RawMessage `json:"release,omitempty"`
 }
 
-// An order is what elect tells the guard, one a line. All are short: what is
+// An order is what elect tells the guard, one per line. All are short: what is
 // written to the pipe is written whole.
 type order struct {
 	Start   *charge          `json:"start,omitempty"`   // in the first, and only there

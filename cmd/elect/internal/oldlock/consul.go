@@ -92,7 +92,7 @@ func (n *consulName) own(pair *api.KVPair, v verdict) Lock {
 	case l.Ours:
 		v.matters(&l, n.view, remove)
 	case n.view.Observed && l.Excludes && l.Held:
-		l.Limited, l.Why = true, "its key stays when it is released, and keeps candidates of this URL out, who judge expiry themselves"
+		l.Limited, l.Why = true, "its key stays when it is released, and keeps candidates of this URL out, since they judge expiry themselves"
 		l.Advice = "use another name, or leave expiry=observer out of the URL (library: consulkv.New)"
 	case n.view.Observed && l.Excludes:
 		l.Why, l.Advice = nobodyElected, "where no candidate or lock uses sessions any more, remove it: "+remove

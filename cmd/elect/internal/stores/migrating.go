@@ -8,9 +8,9 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A migrating store sees that there is a table before the store is first asked:
-// who names a database expects to be done. What else it is asked comes after
-// that.
+// A migrating store makes the table, if it is missing, before its first request: users
+// who name a database expect to be done. It hides [kv.Batch] and [kv.Board], by which many
+// elections in one process would cost less: an elect has one.
 type migrating struct {
 	kv.Store
 	db *Database

@@ -211,7 +211,7 @@ func examinePaxos(l *location) []Finding {
 	switch left := time.Until(until); {
 	case err != nil:
 		f.Level, f.Found = Fail, err.Error()
-		f.Why, f.Advice = "the others do not let in whoever has none of this authority that is good", "see that this host's clock is right; else renew the certificate with elect peers renew, and copy it here"
+		f.Why, f.Advice = "the other members refuse a host without a valid certificate of their authority", "see that this host's clock is right; else renew the certificate with elect peers renew, and copy it here"
 	case !time.Now().Before(peers.DueAt(from, until)):
 		f.Level, f.Found = Warn, "it ends in "+rough(left)+", and two thirds of its life are over"
 		f.Why, f.Advice = endsWhy, endsAdvice

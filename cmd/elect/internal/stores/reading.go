@@ -17,7 +17,9 @@ const (
 	youngPause   = 20 * time.Millisecond // before it looks again for a file that is being made
 )
 
-// A reading store makes no table. Where there is none nobody leads.
+// A reading store makes no table. Where there is none nobody leads. It hides [kv.Board], so
+// each safe that is watched costs a goroutine; what is asked of the database is shared all
+// the same.
 type reading struct {
 	kv.Store
 	db *Database
