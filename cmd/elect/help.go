@@ -15,20 +15,16 @@ import (
 const rootLong = `Elect chooses one leader among processes that share a store, and runs a command
 while it leads.`
 
-// storesLong has the forms of URLs where the %s is.
+// storesLong has what the kinds of stores say of themselves where the %s are.
 const storesLong = `A store is named by a URL: in --store, or in ELECT_STORE.
 
 URLs
 
 %s
-  Parameters follow after a "?", with a "&" between them. consul has dc, namespace,
-  partition and min-ttl, which is the servers' session_ttl_min. redis has prefix,
-  sentinel-user and quarantine: how long a server that was restarted or promoted
-  keeps elections closed. All candidates of an election need the same quarantine.
-
-  The directories of file: and sqlite: must be on a file system that is known to be
-  local. filesystem=any accepts any other: use it only where one kernel alone mounts
-  the file system.
+  Parameters follow after a "?", with a "&" between them. The directories of
+  file: and sqlite: must be on a file system that is known to be local.
+  filesystem=any accepts any other: use it only where one kernel alone mounts the
+  file system.
 
 The default
 
@@ -45,39 +41,18 @@ TLS
 Databases
 
   The records are in the table "election", which is made when it is missing.
-  table=NAME names another table, and, for postgres, schema=NAME names its schema.
-  postgres takes sslmode, sslrootcert, sslcert, sslkey, target_session_attrs,
-  application_name and default_query_exec_mode, as libpq and pgx do. mysql takes
-  tls=true, and the parameters for TLS.
+  table=NAME names another table.
 
 expiry=observer
 
   By default the store judges whether a record is over. With expiry=observer the
   candidates do, each by its own clock. Then jumps of the store's clock change
-  nothing, and TTLs may be short. etcd, consul, redis, sqlite, postgres and mysql
-  have it. All candidates of an election need the same setting.
+  nothing, and TTLs may be short. All candidates of an election need the same
+  setting. These stores have it: %s.
 
-PaxosLease
+What each has besides
 
-  With paxos the candidates are the store: each elect run is a member. The host in
-  its URL is the address at which the other members reach it.
-
-    peers=host:port,host:port  all members: three, or five
-    cluster=NAME               a name that they share
-    cert, key, cacert          are always needed, here or in ELECT_CERT, ELECT_KEY and
-                               ELECT_CACERT; elect peers init makes them. The key
-                               may be in the file of cert. Members take new files
-                               without a restart
-    dir=DIRECTORY              keeps on disk which tokens were given out
-    founding=true              leaves out the quarantine at the very first start;
-                               it needs dir
-    listen=host:port           where to listen, if not at the member's own address
-    max-ttl, round, drift      must be the same at all members; the defaults are 1m,
-                               1s and 5 (thousandths)
-
-  The other commands ask the members, from anywhere, and need no host in the URL.
-  An elect run without one is a candidate that has no vote.
-
+%s
 Sharing a key with other locks
 
   Candidates can share a key with locks that are there already. elect doctor NAME
@@ -101,21 +76,16 @@ Credentials
   that. Put the URL into ELECT_STORE instead, or put the credentials where the
   store's own tools look for them:
 
-    etcd      ETCDCTL_USER, _PASSWORD, _CACERT, _CERT, _KEY, _ENDPOINTS
-    consul    CONSUL_HTTP_TOKEN, _TOKEN_FILE, _ADDR, CONSUL_CACERT and so on
-    redis     REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH
-    postgres  PGPASSWORD, PGPASSFILE, PGSSLMODE and all others of libpq
-    mysql     MYSQL_PWD
-
-  A command that elect run starts does not inherit the secrets among these variables:
-  see --pass-store in elect help run.`
+%s
+  A command that elect run starts inherits only those in parentheses: see --pass-store
+  in elect help run.`
 
 // newStores is the topic of elect help stores. It has nothing to run.
 func newStores() *cobra.Command {
 	return &cobra.Command{
 		Use:   "stores",
 		Short: "URLs of stores, their parameters, TLS, credentials",
-		Long:  fmt.Sprintf(storesLong, stores.Help()),
+		Long:  fmt.Sprintf(storesLong, stores.Forms(), stores.Observed(), stores.Besides(), stores.Variables()),
 	}
 }
 

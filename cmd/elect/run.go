@@ -50,11 +50,10 @@ what must never run twice has to check ELECTION_TOKEN.
 COMMAND finds ELECTION_NAME, ELECTION_ID, ELECTION_TOKEN and ELECTION_TTL in its
 environment. The token is a number that grows from leader to leader: pass it to
 whatever must refuse an old leader. COMMAND does not find the store's secrets there:
-ELECT_STORE and, of the store in use, ETCDCTL_USER, ETCDCTL_PASSWORD;
-CONSUL_HTTP_TOKEN, CONSUL_HTTP_AUTH; REDISCLI_AUTH, REDISCLI_SENTINEL_AUTH;
-PGPASSWORD, PGSSLPASSWORD; MYSQL_PWD. With --pass-store it does. An elect in COMMAND
-that uses the same store needs that, and so does a pg_dump with the same password.
-Variables that name files stay.
+ELECT_STORE and the variables that hold secrets of the store in use, which elect help
+stores lists (as PGPASSWORD). With --pass-store it does. An elect in COMMAND that uses
+the same store needs that, and so does a pg_dump with the same password. Variables that
+name files stay.
 
 If the store is down when elect starts, elect waits for it, as in any later outage;
 the log says what is wrong. With --wait 0 elect gives up at once, with --wait 1m after a

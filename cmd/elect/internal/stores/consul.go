@@ -23,6 +23,9 @@ func consulKind() kind {
 		params:  append(tlsParams(), "dc", "namespace", "partition", "min-ttl", "plain", expiryParam),
 		help:    [][2]string{{"consul://host:port/prefix", "consuls:// with TLS"}},
 		secrets: []string{"CONSUL_HTTP_TOKEN", "CONSUL_HTTP_AUTH"}, instead: "CONSUL_HTTP_TOKEN or CONSUL_HTTP_TOKEN_FILE",
+		others: "CONSUL_HTTP_TOKEN_FILE, CONSUL_CACERT and so on",
+		besides: `consul has dc, namespace, partition and min-ttl, which is the servers'
+session_ttl_min.`,
 		called: "Consul", answers: isConsul, refuses: consulRefuses,
 		releasable: true,
 	}

@@ -27,6 +27,7 @@ func etcdKind() kind {
 		params:  append(tlsParams(), "layout", "suffix", "plain", expiryParam),
 		help:    [][2]string{{"etcd://host:port,host:port/prefix", "etcds:// with TLS"}},
 		secrets: []string{"ETCDCTL_USER", "ETCDCTL_PASSWORD"}, instead: "ETCDCTL_PASSWORD",
+		others: "ETCDCTL_CACERT, ETCDCTL_ENDPOINTS and so on",
 		called: "etcd", onlyHTTP2: true, answers: isEtcd, refuses: etcdRefuses,
 		releasable: true,
 	}

@@ -16,11 +16,13 @@ type kind struct {
 	form    string // of a URL, for people
 	params  []string
 	help    [][2]string // forms of URLs, and what they are or have
+	besides string      // what its URLs have that others have not, in lines for people
 	parse   func(l *location) (opener, error)
 	examine func(l *location) []Finding // what can be said before it is open; nil: nothing
 
 	secrets []string // environment variables that hold them themselves: COMMAND does not get these
 	instead string   // of a URL with a secret on the command line, for people
+	others  string   // variables beside the secrets that its own tools read, for people
 
 	unshared        string // why the demo's processes cannot share a URL, if they cannot
 	releasable      bool   // another process can delete the record of one that was killed
@@ -86,14 +88,63 @@ func forms() string {
 	return strings.Join(texts, ", ") + " (TLS: " + strings.Join(secured, ", ") + ")"
 }
 
-// Help returns a line for each form of a URL. Memory, which is for tests, is last.
-func Help() string {
-	var b strings.Builder
+// forPeople returns the kinds in the order in which people are told of them. Memory, which is for
+// tests, is last.
+func forPeople() []kind {
 	all := kinds()
-	for _, k := range append(all[1:], all[0]) {
+	return append(all[1:], all[0])
+}
+
+// Forms returns a line for each form of a URL.
+func Forms() string {
+	var b strings.Builder
+	for _, k := range forPeople() {
 		for _, line := range k.help {
 			fmt.Fprintf(&b, "  %-44s %s\n", line[0], line[1])
 		}
+	}
+	return b.String()
+}
+
+// Observed names the kinds in which observers can judge expiry.
+func Observed() string {
+	names := []string{}
+	for _, k := range forPeople() {
+		if slices.Contains(k.params, expiryParam) {
+			names = append(names, k.name)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// Besides returns what kinds have that others have not: a paragraph for each that has something.
+func Besides() string {
+	var b strings.Builder
+	for _, k := range forPeople() {
+		if k.besides == "" {
+			continue
+		}
+		for line := range strings.SplitSeq(k.besides, "\n") {
+			b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
+		}
+		b.WriteByte('\n')
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Variables returns a line for each kind whose own tools have environment variables for secrets:
+// those, and in parentheses the others.
+func Variables() string {
+	var b strings.Builder
+	for _, k := range forPeople() {
+		if len(k.secrets) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "    %-9s %s", k.name, strings.Join(k.secrets, ", "))
+		if k.others != "" {
+			fmt.Fprintf(&b, " (%s)", k.others)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

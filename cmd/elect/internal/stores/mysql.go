@@ -18,7 +18,8 @@ func mysqlKind() kind {
 		params:  append(tlsParams(), "tls", "table", expiryParam),
 		help:    [][2]string{{"mysql://user@host:port/database", "MySQL, MariaDB (or mariadb://)"}},
 		secrets: []string{"MYSQL_PWD"}, instead: "MYSQL_PWD",
-		called: "MySQL or MariaDB", answers: isMySQL, refuses: func(err error) bool { return mysqlRefusal(err).forGood() },
+		besides: `mysql takes tls=true, and the parameters for TLS.`,
+		called:  "MySQL or MariaDB", answers: isMySQL, refuses: func(err error) bool { return mysqlRefusal(err).forGood() },
 		releasable: true,
 	}
 }

@@ -21,8 +21,26 @@ const noCertificate = "members prove to each other who they are: name cert, key 
 func paxosKind() kind {
 	return kind{
 		name: "paxos", form: "paxos://host:port?peers=host:port,host:port&cluster=name", parse: parsePaxos,
-		params:   []string{"peers", "cluster", "cacert", "cert", "key", "dir", "founding", "listen", "max-ttl", "round", "drift"},
-		help:     [][2]string{{"paxos://own-host:port?peers=...&cluster=NAME", "the candidates themselves"}},
+		params: []string{"peers", "cluster", "cacert", "cert", "key", "dir", "founding", "listen", "max-ttl", "round", "drift"},
+		help:   [][2]string{{"paxos://own-host:port?peers=...&cluster=NAME", "the candidates themselves"}},
+		besides: `With paxos the candidates are the store: each elect run is a member. The host in
+its URL is the address at which the other members reach it.
+
+  peers=host:port,host:port  all members: three, or five
+  cluster=NAME               a name that they share
+  cert, key, cacert          are always needed, here or in ELECT_CERT, ELECT_KEY and
+                             ELECT_CACERT; elect peers init makes them. The key
+                             may be in the file of cert. Members take new files
+                             without a restart
+  dir=DIRECTORY              keeps on disk which tokens were given out
+  founding=true              leaves out the quarantine at the very first start;
+                             it needs dir
+  listen=host:port           where to listen, if not at the member's own address
+  max-ttl, round, drift      must be the same at all members; the defaults are 1m,
+                             1s and 5 (thousandths)
+
+The other commands ask the members, from anywhere, and need no host in the URL.
+An elect run without one is a candidate that has no vote.`,
 		unshared: "has another URL for each member, and the demo takes one for its three; see elect help peers",
 		examine:  examinePaxos,
 	}

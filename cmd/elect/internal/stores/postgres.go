@@ -30,6 +30,10 @@ func postgresKind() kind {
 		params:  append(libpqParams(), "default_query_exec_mode", "schema", "table", expiryParam),
 		help:    [][2]string{{"postgres://user@host:port/database", "PostgreSQL (or postgresql://)"}},
 		secrets: []string{"PGPASSWORD", "PGSSLPASSWORD"}, instead: "PGPASSWORD or PGPASSFILE",
+		others: "PGPASSFILE, PGSSLMODE and all others of libpq",
+		besides: `postgres has schema=NAME, the schema of its table. As libpq and pgx do, it takes
+sslmode, sslrootcert, sslcert, sslkey, target_session_attrs, application_name and
+default_query_exec_mode.`,
 		called: "PostgreSQL", answers: isPostgres, refuses: func(err error) bool { return postgresRefusal(err).forGood() },
 		releasable: true,
 	}

@@ -29,6 +29,9 @@ func redisKind() kind {
 			{"redis://host:port,host:port?cluster=true", "a cluster"},
 		},
 		secrets: []string{"REDISCLI_AUTH", "REDISCLI_SENTINEL_AUTH"}, instead: "REDISCLI_AUTH",
+		besides: `redis has prefix, sentinel-user and quarantine: how long a server that was
+restarted or promoted keeps elections closed. All candidates of an election need
+the same quarantine.`,
 		called: "Redis", answers: isRedis, refuses: redisRefuses,
 		releasable: true,
 	}

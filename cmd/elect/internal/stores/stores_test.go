@@ -256,7 +256,7 @@ func TestParseRefusesWhatCannotBeUsedAndSaysWhatCan(t *testing.T) {
 
 func TestTheHelpNamesEachScheme(t *testing.T) {
 	for _, beginning := range stores.Beginnings() {
-		require.Contains(t, stores.Help(), beginning)
+		require.Contains(t, stores.Forms(), beginning)
 	}
 }
 
