@@ -13,6 +13,10 @@
 // processors' time was withheld meanwhile, as the kernel counts it, the tests that failed
 // are run again, up to three times, and the output says so. A test that found anything else
 // wrong has failed, whatever the host did.
+//
+// gotestsum counts and prints as well, and can run again what has failed. But it decides that by
+// a number of failures: it can tell neither a test that was late from one that found something
+// wrong, nor a host that withholds its processors from one that does not.
 package main
 
 import (
