@@ -130,7 +130,7 @@ func TestSettingsThatAreWrongLeaveThoseBeforeInUse(t *testing.T) {
 	}{
 		{nil, errors.New("half of it is not there yet"), "half of it is not there yet"},
 		{nil, nil, "no TLS"},
-		{lax, nil, "whoever comes could vote"},
+		{lax, nil, "any host could vote"},
 		{signed(&cal, -1, c.authority, c.authority), nil, "has expired"},
 		{signed(&cal, 9, other, c.authority), nil, "it must be signed by the given authority"},
 		{c.authority.Config("127.0.0.2"), nil, "subject alternative name"},

@@ -176,7 +176,7 @@ func TestNewRefusesWhatCannotWork(t *testing.T) {
 		"no TLS":          {func(x *wire.Config) { x.TLS = nil }, "members need a certificate"},
 		"no certificate":  {func(x *wire.Config) { x.TLS.Certificates = nil }, "no certificate"},
 		"no authority":    {func(x *wire.Config) { x.TLS.RootCAs = nil }, "no certificate authority"},
-		"no verification": {func(x *wire.Config) { x.TLS.InsecureSkipVerify = true }, "whoever comes could vote"},
+		"no verification": {func(x *wire.Config) { x.TLS.InsecureSkipVerify = true }, "any host could vote"},
 		"another host's certificate": {func(x *wire.Config) {
 			x.TLS.Certificates = []tls.Certificate{c.authority.Certificate("127.0.0.2", "host")}
 		}, "it needs the host of the member's address as a subject alternative name"},
