@@ -133,12 +133,12 @@ func partOf(parts []Part, id string) Part {
 }
 
 // stands reports whether a candidate lives at a time, and has told that it stands
-// for the safe: long enough before to be known.
+// for the safe: a TTL before, so that it is known on a busy machine too.
 func stands(e oracle.Evidence, who string, at time.Duration) bool {
 	stands := false
 	for _, ev := range e.Of(who, history.Became, history.Killed, history.Stopped) {
 		if ev.At < at {
-			stands = ev.Kind == history.Became && ev.At < at-e.TTL/4
+			stands = ev.Kind == history.Became && ev.At < at-e.TTL
 		}
 	}
 	return stands
