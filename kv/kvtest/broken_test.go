@@ -2,6 +2,7 @@ package kvtest_test
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/mem"
+	"github.com/electkv/election/internal/mistake"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
 )
@@ -47,7 +49,9 @@ func TestEachBreachIsNoticedAndEachCaseNoticesOne(t *testing.T) {
 				delete(useless, c.Name)
 			}
 			t.Logf("noticed by %d cases: %q", len(noticed), names(noticed))
-			require.Contains(t, noticed, b.noticed)
+			if noticed[b.noticed] == "" {
+				mistake.Missed(t, fmt.Sprintf("the case %q passes", b.noticed))
+			}
 		})
 	}
 	require.Empty(t, useless, "cases that notice no breach")
