@@ -146,10 +146,11 @@ func tokensGrowAcrossMembers(r *rota) {
 }
 
 func tokensGrowAfterAllAreGone(r *rota) {
-	one, two := r.enters(r.s, r.signed("a")), r.enters(r.s, r.mortal("b"))
+	one := r.enters(r.s, r.signed("a"))
 	start := time.Now()
+	two := r.enters(r.s, r.mortal("b"))
 	r.delete(r.s, one.Name, one.Record)
-	r.fades(two.Name, two.Record, start.Add(-r.ttl/10), nil)
+	r.fades(two.Name, two.Record, start, nil)
 	r.shows()
 	three := r.enters(r.open(), r.signed("c"))
 	require.Greater(r, three.Record.Token, max(one.Record.Token, two.Record.Token))
