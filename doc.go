@@ -42,15 +42,16 @@
 // Let ρ bound how far any clock's rate is from true, T be the TTL, G the margin
 // and W the time from the end of the context to the end of the work's effects.
 // The store does not let another in before T/(1+ρ) has passed since the request;
-// the leader has stopped by (T−G)/(1−ρ). So there is one leader at a time if
+// the leader's context ends by (T−G)/(1−ρ), and its work has stopped W later. So there
+// is one leader at a time if
 //
 //	G ≥ T·2ρ/(1+ρ) + W
 //
 // New refuses a margin below this with ρ = 1 % and W = 50 ms; the default is a
 // tenth of the TTL, or that least. Work that needs longer to stop needs a larger
-// margin. New also refuses a margin that leaves no time to try a refresh twice:
-// a refresh is sent every R = (T−G)/3 and may take R, so that
-// R + 2·R + G ≤ T.
+// margin. A refresh is sent every R = (T−G)/3 and may take R, so there is time for a
+// second attempt. New also refuses a margin that leaves less than a quarter of the TTL,
+// or less than 37.5 ms, for trust.
 //
 // This is the argument of Gray and Cheriton, "Leases: An Efficient
 // Fault-Tolerant Mechanism for Distributed File Cache Consistency" (SOSP 1989),
@@ -82,9 +83,9 @@
 //     own record by a nonce, and takes it over or removes it.
 //   - A record that this library did not write is another program's lock. Candidates
 //     wait for it, and never touch it.
-//   - A waiting candidate sends no requests if the store can push changes. (The heir
-//     refreshes its own record. A candidate that waits in line with other programs
-//     refreshes its place: kv.Queue.)
+//   - A waiting candidate sends hardly any requests if the store can push changes: a rare
+//     read, in case a watch has gone silent. (The heir refreshes its own record. A
+//     candidate that waits in line with other programs refreshes its place: kv.Queue.)
 //   - When Run, Campaign, Watch or Resign has returned, nothing that it started
 //     is left. Only a store call or a health check that ignores its context can
 //     delay that.
@@ -129,12 +130,12 @@
 //
 // # Failures
 //
-//	the leader's process dies        the next is elected within the TTL (see the store's Lifetime)
+//	the leader's process dies        the next is elected within the store's Lifetime.Max: the TTL, mostly
 //	the leader is cut off            its term ends a margin before the TTL is over; then the same
 //	the leader is paused or asleep   the same; when it wakes, its term has ended
 //	the leader is unhealthy          it steps down once its work has returned
-//	its record is deleted, replaced  its term ends within a second, as soon as the store tells
+//	its record is deleted, replaced  its term ends as soon as the store tells, at the latest at the next refresh
 //	the store is down                nobody leads once trust has run out; all candidates try again
-//	leader and heir die at once      when the heir's record has expired, another becomes heir, and then leads
+//	leader and heir die together     when the heir's record has expired, another becomes heir, and then leads
 //	the store is slow                a term survives answers that take up to (TTL - margin)/3
 package election

@@ -1,6 +1,6 @@
-// Package group keeps processes in groups, each with a leader, and two groups lead side by side
-// whenever the network is parted: what must have one leader belongs in an election, which
-// package election holds.
+// Package group puts processes that reach each other into groups, each with a leader. When the
+// network is partitioned, each side has a leader of its own. If there must be only one, use
+// package election.
 //
 //	m, err := group.New(&group.Options{ID: "host-1:7000", Peers: peers, Cluster: "cache", GetTLS: files.TLS})
 //	...
@@ -20,7 +20,7 @@
 //
 // # Guarantees
 //
-// A group has a number, which is never used again. Of each number this holds, whatever the
+// A group has a number, which is never used again. For each number the following holds, whatever the
 // network does, however wrong clocks are, and whichever processes crash and start again:
 //
 //   - at most one process leads it;

@@ -88,15 +88,15 @@ type Record struct {
 
 	// Lasting asks Create for a record that only its TTL ends. It lives for its
 	// TTL whatever happens to the process that wrote it, and after Lifetime.Max it has
-	// expired for every client, even for one that reads the safe for the first time: it is
-	// not refreshed, and perhaps no client has watched it. It is never set in a record that
+	// expired for every client, even for one that has never read the safe before: as nobody
+	// refreshes it, a client may first see it after that. It is never set in a record that
 	// a store returns.
 	Lasting bool
 
 	// Shared lets Create back the record by a lease that also backs other records of this
 	// process, as Held.Share lets RefreshAll; the rules there apply from the start. If the lease
 	// was kept alive before the call, the granted TTL is what is left of the lease, which may be
-	// shorter than Lifetime.Min by up to an eighth and a second. The record in the safe says so.
+	// shorter than Lifetime.Min by up to an eighth of that and a second. The record in the safe says so.
 	// A refresh grants the full TTL. Shared is never set in a record that a store returns.
 	Shared bool
 
@@ -141,7 +141,7 @@ var (
 	// ErrHeld means that a create was refused and had no effect: the safe holds
 	// a live record, perhaps a foreign one, or the store keeps the safe closed
 	// for a while after its last owner.
-	ErrHeld = errors.New("kv: somebody else has the safe")
+	ErrHeld = errors.New("kv: the safe is held")
 
 	// ErrStale means that a swap, refresh or delete was refused and had no
 	// effect: the record (or, in a hand-over, the lease of the next one) is no

@@ -45,7 +45,7 @@ the heir, and leaders hand over in one write.
          killed
   rank   higher ranks displace lower ones; the highest sleeps, and comes back
   ring   the leadership goes round, past a candidate that was killed
-  line   the leader names which candidates are next
+  list   the leader names the candidates that are next
 
 elect demo groups shows groups instead, which exclude nobody.
 

@@ -25,11 +25,11 @@ import (
 const demoGroupsLong = `Show five processes that form groups, and check what groups promise.
 
 Groups exclude nobody. Processes that reach each other are one group with a leader, and
-when the network is parted, each part has a leader of its own. What must have one
+when the network is partitioned, each part has a leader of its own. What must have one
 leader belongs in an election: see elect demo.
 
 Five processes start, and none reaches another: each is a group of its own. The network
-becomes whole, and they are one group. It is parted, and two groups lead side by side. It
+becomes whole, and they are one group. It is partitioned, and two groups lead side by side. It
 is whole again. The leader is killed (SIGKILL), and the others go on. It comes back.
 The processes speak mutual TLS, through the demo, which parts them.
 
@@ -52,7 +52,7 @@ type groupDemo struct{ out, progress io.Writer }
 func newDemoGroups(s *settings) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "groups",
-		Short:             "Show five processes that form groups in a network that is parted",
+		Short:             "Show five processes that form groups in a network that is partitioned",
 		Long:              demoGroupsLong,
 		Example:           "  elect demo groups",
 		ValidArgsFunction: cobra.NoFileCompletions,

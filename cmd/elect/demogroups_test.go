@@ -44,7 +44,7 @@ func TestTheDemoOfGroupsKeepsItsPromisesAndLeavesNothing(t *testing.T) {
 		`^elect \S+: five processes, no store, `,
 		`nobody reaches anybody yet\n`, `LEADS emil\n`, `after \S+ s: five groups of one\n`,
 		`the network is whole\n`, `LEADS anna, ben, cleo, dora, emil\n`, `after \S+ s: one group\n`,
-		`the network is parted: anna ben cleo \| dora emil\n`, `after \S+ s: two groups lead side by side\n`, `belongs in an election: elect demo`,
+		`the network is partitioned: anna ben cleo \| dora emil\n`, `after \S+ s: two groups lead side by side\n`, `belongs in an election: elect demo`,
 		`the network is whole\n`, `after \S+ s: one group again\n`,
 		`is killed\n`, `after \S+ s: the others are one group\n`,
 		`starts\n`, `after \S+ s: \w+ is back: one group\n`,
@@ -59,7 +59,7 @@ func TestTheDemoOfGroupsKeepsItsPromisesAndLeavesNothing(t *testing.T) {
 
 // The demos run side by side: they wait for most of their time.
 func TestTheDemoOfGroupsLeavesNothingWhenInterruptedOrKilled(t *testing.T) {
-	for _, moment := range []string{"LEADS emil", "is parted", "is killed"} {
+	for _, moment := range []string{"LEADS emil", "is partitioned", "is killed"} {
 		for sig, status := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGKILL: -1} {
 			t.Run(moment+" "+sig.String(), func(t *testing.T) {
 				t.Parallel()

@@ -35,8 +35,8 @@ and "handed over" if the next leader got the lease from this one.
 
 Leaders carry the history along in their records, so it costs no request: the last 64
 terms, or as many as fit into 768 bytes. It is for people: times are by the clocks of
-the hosts that led, and what only hosts knew that died at once is forgotten. There is
-none while nobody leads, and with --succession none.
+the hosts that led, and if a leader and its heir die at the same time, what only
+they knew is lost. There is none while nobody leads, and with --succession none.
 
 With -o json each line is an object with name, id, token, began, ended, reason and
 handed_over.

@@ -203,7 +203,7 @@ func TestShellsCompleteStoresAndFormats(t *testing.T) {
 		"run --log-format ": "text\njson\n:4\n",
 		"run --log-level ":  "debug\ninfo\nwarn\nerror\n:4\n",
 		"run --succession ": "none\nfirst\nrank\nring\nlist\n:4\n",
-		"demo ":             "groups\tShow five processes that form groups in a network that is parted\nfirst\nrank\nring\nlist\n:4\n",
+		"demo ":             "groups\tShow five processes that form groups in a network that is partitioned\nfirst\nrank\nring\nlist\n:4\n",
 		"demo groups ":      ":4\n",
 	} {
 		status, stdout, _ := finish(t, append([]string{"__complete"}, strings.Split(args, " ")...)...)

@@ -15,8 +15,8 @@ import (
 	"github.com/electkv/election/cmd/elect/internal/stores"
 )
 
-const peersLong = `Make certificates and URLs for candidates that are the store themselves: see PaxosLease
-in elect help stores.
+const peersLong = `Make certificates and URLs for candidates that are the store themselves: see paxos in
+elect help stores.
 
 init makes a folder with an authority, and in it a folder for each member, which is
 copied to the member's host:
@@ -27,8 +27,8 @@ copied to the member's host:
 
 Keep the folder on one host that is no member, or offline: whoever has ca.key can vote.
 renew makes new certificates in it. Members take new files without a restart: they read
-them before each connection. A connection ends when the certificate ends that it began
-with, so the old ones are gone by then.`
+them before each connection. A connection ends when the certificate with which it began
+expires, so the old ones are gone by then.`
 
 const peersExample = `  elect peers init --dir nightly a.example:7000 b.example:7000 c.example:7000
   elect peers renew --dir nightly
@@ -62,10 +62,10 @@ const peersInitLong = `Make the authority of a new cluster, and certificates and
 Each member is named by the address at which the others reach it. Three members go on
 without one, five without two. The folder must be new or empty.
 
-The authority lasts 10 years. Certificates last a year: they are renewed by a copy to
-each host, and one that is forgotten cuts its member off. They are good for their host
-alone, for servers and clients. They begin an hour before they are made, for clocks that
-are behind.`
+The authority lasts 10 years. Certificates last a year. To renew one, copy the new
+file to its host: a member whose certificate expires is cut off. A certificate is good
+for its host alone, for servers and clients, and from an hour before it was made, for
+clocks that are behind.`
 
 // aYear is how long certificates last by default.
 const aYear = 365 * 24 * time.Hour
@@ -190,8 +190,8 @@ vote. It can be added at any time.
 All members must have the same list, and it cannot change while they run: stop all of
 them, copy what this command prints, and start them again. That is safe after max-ttl (1m).
 
-To take a member out, make another folder with init: its certificate would still let it
-in as a client.`
+To take a member out, make a new folder for the others with init. In this one its
+certificate would still let it in as a client.`
 
 func newPeersAdd() *cobra.Command {
 	var dir string

@@ -91,7 +91,7 @@ Once per tick: cron and timers start the same job on every host. Plain elect run
 runs it once per host, one after the other.
   --try     does not wait: if another candidate leads, elect exits with status 75
             and does not run COMMAND. If leadership is lost, elect exits.
-  --hold D  keeps the election closed to everybody for at least D after COMMAND began,
+  --hold D  keeps the election closed to all with --hold for at least D after COMMAND began,
             even if COMMAND ended sooner, and even if elect or its host is gone. A
             candidate that comes meanwhile waits or, with --try, exits. Choose D longer
             than the clocks of the hosts differ, and shorter than the time between two
@@ -116,7 +116,7 @@ that leads; with ?any it asks whichever leads.
 With --http, COMMAND may be left out. A service that elect does not start then asks
 /leader all the time, and works while the answer is 200. When a term ends the answer is
 503 at once, and the next candidate leads no sooner than --grace later. Within --grace
-the service must have asked again and stopped, where no answer is a no. elect cannot
+the service must have asked again and stopped; no answer means no. elect cannot
 kill it: what must never run twice has to check the token, which is in the answer.
 
 Signals: elect passes SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,

@@ -1,7 +1,7 @@
 // Package invitation decides which group a process is in. It is the invitation algorithm
 // (Garcia-Molina, "Elections in a Distributed Computing System", IEEE Transactions on Computers
 // C-31(1), 1982), for work that must go on in each part of a network that is broken. Two groups
-// lead side by side whenever the network is parted: what must have one leader belongs in an election.
+// lead side by side whenever the network is partitioned: what must have one leader belongs in an election.
 //
 // It is pure. [Step] takes a process, a moment and an event, and returns the process after
 // it and what is to be done; there is no clock, no transport, no goroutine and no log in here. A

@@ -414,7 +414,7 @@ func TestTryRunSaysHowItsTermEnded(t *testing.T) {
 		synctest.Wait()
 		err = b.candidate(store, "b").TryRun(t.Context(), s.work("b", 0))
 		require.ErrorIs(t, err, election.ErrHeld)
-		require.ErrorContains(t, err, `somebody else has the safe: leader "a", token `)
+		require.ErrorContains(t, err, `the safe is held: leader "a", token `)
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 	"github.com/electkv/election/internal/witness"
 )
 
-// A Meeting is five processes that form groups while their network is parted and made whole, and one
+// A Meeting is five processes that form groups while their network is partitioned and healed, and one
 // of them is killed.
 type Meeting struct {
 	Interval time.Duration
@@ -116,7 +116,7 @@ func (m *Meeting) meet(ctx context.Context) error {
 	}
 	parts := [][]string{all[:3], all[3:]}
 	err = m.step(ctx, parts, sideBySide, func() error {
-		m.part("the network is parted: "+value(parts), parts...)
+		m.part("the network is partitioned: "+value(parts), parts...)
 		return nil
 	})
 	if err != nil {
