@@ -116,7 +116,7 @@ that leads; with ?any it asks whichever leads.
 With --http, COMMAND may be left out. A service that elect does not start then asks
 /leader all the time, and works while the answer is 200. When a term ends the answer is
 503 at once, and the next candidate leads no sooner than --grace later. Within --grace
-the service must have asked again and stopped; no answer means no. elect cannot
+the service must have asked again and stopped: a missing answer is a no. elect cannot
 kill it: what must never run twice has to check the token, which is in the answer.
 
 Signals: elect passes SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGALRM,
