@@ -130,7 +130,7 @@
 //
 // # Failures
 //
-//	the leader's process dies        the next is elected within the store's Lifetime.Max: the TTL, mostly
+//	the leader's process dies        the next is elected within the store's Lifetime.Max, usually about the TTL
 //	the leader is cut off            its term ends a margin before the TTL is over; then the same
 //	the leader is paused or asleep   the same; when it wakes, its term has ended
 //	the leader is unhealthy          it steps down once its work has returned

@@ -170,9 +170,9 @@ func leastTaken(store kv.Store, from time.Duration) (_ time.Duration, known bool
 	return high, true
 }
 
-// A backoff doubles the pause between tries outside a campaign (turn.retry of package machine
-// is for those), up to a bound, and jitters it so that many candidates that failed together
-// do not come back together.
+// A backoff doubles the pause between tries, up to a bound, and jitters it so
+// that many candidates that failed together do not come back together. A campaign does not
+// use it, but turn.retry of package machine.
 type backoff struct {
 	least, most, next time.Duration
 	jitter            func(n time.Duration) time.Duration

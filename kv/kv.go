@@ -96,7 +96,7 @@ type Record struct {
 	// Shared lets Create back the record by a lease that also backs other records of this
 	// process, as Held.Share lets RefreshAll; the rules there apply from the start. If the lease
 	// was kept alive before the call, the granted TTL is what is left of the lease, which may be
-	// shorter than Lifetime.Min by up to an eighth of that and a second. The record in the safe says so.
+	// shorter than Lifetime.Min by up to an eighth of the TTL and a second. The record in the safe says so.
 	// A refresh grants the full TTL. Shared is never set in a record that a store returns.
 	Shared bool
 

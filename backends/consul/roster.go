@@ -73,8 +73,8 @@ func (s *Store) list(ctx context.Context, start string) (pairs api.KVPairs, inde
 	return pairs, index, err
 }
 
-// clear deletes the keys that members have left behind when they died, of those that begin as a
-// key does that has just been written. Nothing depends on it.
+// clear deletes keys that dead members have left behind. It looks only at those that begin like
+// the key that has just been written. Nothing depends on it.
 func (s *Store) clear(ctx context.Context, key string) {
 	roster, own, _ := kv.MemberOf(key)
 	pairs, _, err := s.list(ctx, kv.MemberName(roster, own[:1]))

@@ -50,7 +50,7 @@ expiry=observer
   nothing, and TTLs may be short. All candidates of an election need the same
   setting. These stores have it: %s.
 
-What each has besides
+Parameters of each store
 
 %s
 Sharing a key with other locks

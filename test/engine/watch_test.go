@@ -148,7 +148,7 @@ func TestTermsThatNothingKeepsAliveComeLessAndLessOften(t *testing.T) {
 	})
 }
 
-func TestAnObserverSeesTheLineThatTheLeaderPublishedLast(t *testing.T) {
+func TestAnObserverSeesTheHeirsThatTheLeaderPublishedLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := memkv.New()
 		line := func() []string {

@@ -14,8 +14,8 @@
 // are run again, up to three times, and the output says so. A test that found anything else
 // wrong has failed, whatever the host did.
 //
-// gotestsum counts and prints as well, and can run again what has failed. But it decides that by
-// a number of failures: it can tell neither a test that was late from one that found something
+// gotestsum counts and prints as well, and can run again what has failed. But it decides by
+// the number of failures: it can tell neither a test that was late from one that found something
 // wrong, nor a host that withholds its processors from one that does not.
 package main
 

@@ -132,7 +132,7 @@ func firstCome(ctx context.Context, a *actors) error {
 		a.comes(ctx, a.anna, election.RoleLeader),
 		a.comes(ctx, a.ben, election.RoleHeir),
 		a.comes(ctx, a.cleo, election.RoleCandidate),
-		a.waits(ctx, a.TTL), // from then on it counts who came first
+		a.waits(ctx, a.TTL), // RightNext counts candidates that have stood for a TTL
 		a.resigns(ctx, a.anna),
 		a.becomes(ctx, a.ben, election.RoleLeader),
 		a.someBecomes(ctx, election.RoleHeir),

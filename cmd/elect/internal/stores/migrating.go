@@ -9,8 +9,8 @@ import (
 )
 
 // A migrating store makes the table, if it is missing, before its first request: users
-// who name a database expect to be done. It hides [kv.Batch] and [kv.Board], by which many
-// elections in one process would cost less: an elect has one.
+// who name a database expect to be done. It hides [kv.Batch] and [kv.Board], which make
+// many elections in one process cheaper: an elect run has only one.
 type migrating struct {
 	kv.Store
 	db *Database

@@ -18,8 +18,7 @@ const (
 )
 
 // A reading store makes no table. Where there is none nobody leads. It hides [kv.Board], so
-// each safe that is watched costs a goroutine; what is asked of the database is shared all
-// the same.
+// each safe that is watched costs a goroutine, but no more requests.
 type reading struct {
 	kv.Store
 	db *Database
