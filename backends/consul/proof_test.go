@@ -154,6 +154,8 @@ func TestASessionThatIsReadyIsTaken(t *testing.T) {
 		name := newName()
 		ready := afterARecord(t, s, client, name)
 		rec := create(t, s, name, signed("v", time.Minute))
+		_, err := s.Refresh(t.Context(), name, rec)
+		require.NoError(t, err)
 		if rec.Lease == ready {
 			return
 		}
