@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -13,10 +14,14 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// dial returns a client of a server, or of a cluster of several.
+// dial returns a client of a server, or of a cluster of several, that waits for a slow machine
+// longer than a program would.
 func dial(t testing.TB, addrs ...string) redis.UniversalClient {
 	t.Helper()
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	const patience = 30 * time.Second
+	client := redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: addrs, ContextTimeoutEnabled: true, DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
+	})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	return client
 }

@@ -27,7 +27,7 @@ type failure struct {
 
 var (
 	// late is what an assertion says that waited in vain.
-	late = regexp.MustCompile(`Condition never satisfied|this machine is too busy|the watch yields nothing|context deadline exceeded|not the leader|leadership lost while committing`)
+	late = regexp.MustCompile(`Condition never satisfied|this machine is too busy|the watch yields nothing|context deadline exceeded|i/o timeout|not the leader|leadership lost while committing`)
 	// grave is what means something on the slowest machine, beside whatever came late.
 	grave = regexp.MustCompile(`DATA RACE|panic:|two lead|BROKEN|before its TTL|before the term of`)
 	// assertion is what testify says of one that failed, but for its message.
