@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -14,14 +13,10 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// dial returns a client of a server, or of a cluster of several, that waits for a slow machine
-// longer than a program would.
+// dial returns a client of a server, or of a cluster of several.
 func dial(t testing.TB, addrs ...string) redis.UniversalClient {
 	t.Helper()
-	const patience = 30 * time.Second
-	client := redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: addrs, ContextTimeoutEnabled: true, DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
-	})
+	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	return client
 }

@@ -38,10 +38,7 @@ func newDesk(t *testing.T, opts *Options, addrs ...string) *desk {
 
 func client(t testing.TB, addrs ...string) redis.UniversalClient {
 	t.Helper()
-	const patience = 30 * time.Second // with a slow machine
-	c := redis.NewUniversalClient(&redis.UniversalOptions{
-		Addrs: addrs, ContextTimeoutEnabled: true, DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
-	})
+	c := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true})
 	t.Cleanup(func() { require.NoError(t, c.Close()) })
 	return c
 }

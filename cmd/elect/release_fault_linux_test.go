@@ -45,18 +45,21 @@ func fading(t *testing.T) map[string]string {
 
 // Nobody is left who could release the record, and what was asked for was never heard.
 func TestWhatIsLeftIsTheTTLIfWhoeverReleasesIsKilled(t *testing.T) {
-	const ttl = 4 * time.Second
+	const (
+		ttl   = 8 * time.Second        // it tries to release for a third of that
+		tries = 300 * time.Millisecond // by then
+	)
 	for what, kill := range map[string]func(t *testing.T, p *pair){
 		"a guard": func(t *testing.T, p *pair) {
 			p.first.send(t, syscall.SIGKILL)
 			gone(t, p.child)
-			time.Sleep(ttl / 8) // it tries by now
+			time.Sleep(tries)
 			require.NoError(t, syscall.Kill(p.guard, syscall.SIGKILL))
 		},
 		"an elect whose command has ended": func(t *testing.T, p *pair) {
 			p.first.send(t, syscall.SIGTERM)
 			gone(t, p.child)
-			time.Sleep(ttl / 8)
+			time.Sleep(tries)
 			p.first.send(t, syscall.SIGKILL)
 		},
 	} {

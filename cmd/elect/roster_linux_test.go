@@ -24,7 +24,7 @@ func TestServeAndTopShowTheCandidatesThatKeepARoster(t *testing.T) {
 			p := newPlace(t)
 			p.store = strings.Replace(url, "elect-test", "elect-test-"+strings.ToLower(rand.Text()), 1)
 			ranked := func(id, word, rank string) *proc {
-				return p.stand(id, word, "--grace", "1s", "--roster", "--succession", "rank", "--rank", rank, "--value", "at "+id)
+				return p.stand(id, word, "--ttl", "8s", "--grace", "1s", "--roster", "--succession", "rank", "--rank", rank, "--value", "at "+id)
 			}
 			anna := ranked("anna", "elected", "9")
 			ranked("ben", "heir", "7")

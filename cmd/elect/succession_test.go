@@ -41,7 +41,7 @@ func eachStore(t *testing.T, test func(t *testing.T, p *place)) {
 // its log has a word. Its grace is what a shell may take to stop on a busy machine.
 func (p *place) stand(id, word string, flags ...string) *proc {
 	p.t.Helper()
-	e := p.run(drains, append([]string{"--id", id, "--ttl", "8s", "--grace", "3s"}, flags...)...)
+	e := p.run(drains, append([]string{"--id", id, "--ttl", "20s", "--grace", "3s"}, flags...)...)
 	e.says(p.t, word)
 	return e
 }

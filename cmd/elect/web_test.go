@@ -290,18 +290,27 @@ func TestWithoutACommandTheLeaseIsKeptUntilThoseWhoAskHaveHadTheGrace(t *testing
 	eventually(t, "the first leads", func() bool { return one.code("/leader") == 200 })
 	second, two := stand("two")
 	second.says(t, isHeir)
-	watch := func(before, after *caller) {
+	// Yes is when the one that leads was last asked and would answer yes.
+	watch := func(yes time.Time, before, after *caller) {
 		t.Helper()
-		eventually(t, "the answer is no", func() bool { return before.code("/leader") != 200 })
-		no := time.Now()
+		eventually(t, "the answer is no", func() bool {
+			asked := time.Now()
+			if before.code("/leader") != 200 {
+				return true
+			}
+			yes = asked
+			return false
+		})
 		eventually(t, "the other leads", func() bool { return after.code("/leader") == 200 })
-		require.GreaterOrEqual(t, time.Since(no), grace*9/10)
+		require.GreaterOrEqual(t, time.Since(yes), grace)
 	}
+	yes := time.Now()
 	go one.do(http.MethodPost, "/resign", "xyzzy")
-	watch(one, two)
+	watch(yes, one, two)
 	first.says(t, isHeir)
+	yes = time.Now()
 	require.NoError(t, second.Process.Signal(syscall.SIGTERM))
-	watch(two, one)
+	watch(yes, two, one)
 	require.Equal(t, 143, second.status(t))
 	first.send(t, syscall.SIGTERM)
 	require.Equal(t, 143, first.status(t))
