@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -16,7 +17,20 @@ import (
 // dial returns a client of a server, or of a cluster of several.
 func dial(t testing.TB, addrs ...string) redis.UniversalClient {
 	t.Helper()
-	client := redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	return dialWith(t, redis.UniversalOptions{Addrs: addrs})
+}
+
+// patient returns one that waits longer for a slow machine than a program would.
+func patient(t testing.TB, addrs ...string) redis.UniversalClient {
+	t.Helper()
+	const timeout = 30 * time.Second
+	return dialWith(t, redis.UniversalOptions{Addrs: addrs, DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout})
+}
+
+func dialWith(t testing.TB, options redis.UniversalOptions) redis.UniversalClient {
+	t.Helper()
+	options.ContextTimeoutEnabled = true
+	client := redis.NewUniversalClient(&options)
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	return client
 }
