@@ -49,10 +49,8 @@ FAULTS := github.com/electkv/election/test/faults
 # busy machine can do, but not beside other tests.
 ALONE := TestRequestsOfAHandoverAreTheSameForTwoAndForAThousand|TestAHundredElectionsOfAProcessKeepTheirTermsAtAnAgentsDefaultLimit|TestTermsSurviveAnotherProcessThatTakesAllConnectionsOfTheirAddress
 
-# How many packages are tested at once: most of them wait most of the time, but less so with the
-# race detector.
-AT_ONCE := 4
-AT_ONCE_RACE := 3
+# How many packages are tested at once: most of them wait most of the time.
+AT_ONCE := 3
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel ./observe/prom ./group
@@ -153,7 +151,7 @@ test/all: ## all tests with the race detector, on real servers, which are fetche
 	if ! git -c safe.directory='*' cat-file -e "$$(tools/last-release.sh)^{commit}" 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
 	echo "this checkout does not have its history, so $(ROLLOUT) is not run (git fetch --unshallow)"; fi; \
 	echo "go test -race -count=1 work (but test/interop, $(FAULTS), $(PURE) and '$$without')" && \
-	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=45m -p=$(AT_ONCE_RACE) -skip="^($$without)$$" $(SLOW_ALL) $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(FAULTS) $(PURE) $(SLOW_ALL))) || failed=1; \
+	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=45m -p=$(AT_ONCE) -skip="^($$without)$$" $(SLOW_ALL) $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(FAULTS) $(PURE) $(SLOW_ALL))) || failed=1; \
 	echo "go test -race -count=1 $(FAULTS) (but '$$without')" && $(GO) run ./test/tally -race -count=1 -vet=off -timeout=30m -skip="^($$without)$$" $(FAULTS) || failed=1; \
 	echo "go test -race -count=1 -run='$(ALONE)' ./backends/consul ./test/succession" && \
 	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=15m -p=1 -run='^($(ALONE))$$' ./backends/consul ./test/succession || failed=1; \
