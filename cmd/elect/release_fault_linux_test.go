@@ -46,8 +46,8 @@ func fading(t *testing.T) map[string]string {
 // Nobody is left who could release the record, and what was asked for was never heard.
 func TestWhatIsLeftIsTheTTLIfWhoeverReleasesIsKilled(t *testing.T) {
 	const (
-		ttl   = 8 * time.Second        // it tries to release for a third of that
-		tries = 300 * time.Millisecond // by then
+		ttl   = 8 * time.Second        // with the default grace it tries to release for 1.5 s
+		tries = 300 * time.Millisecond // after which it is in the middle of that
 	)
 	for what, kill := range map[string]func(t *testing.T, p *pair){
 		"a guard": func(t *testing.T, p *pair) {

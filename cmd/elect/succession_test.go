@@ -38,7 +38,8 @@ func eachStore(t *testing.T, test func(t *testing.T, p *place)) {
 }
 
 // stand starts a candidate that notes its process id as child-ID, and waits until
-// its log has a word. Its grace is what a shell may take to stop on a busy machine.
+// its log has a word. Its grace is what a shell may take to stop on a busy machine, and its TTL
+// leaves five seconds to hand over.
 func (p *place) stand(id, word string, flags ...string) *proc {
 	p.t.Helper()
 	e := p.run(drains, append([]string{"--id", id, "--ttl", "20s", "--grace", "3s"}, flags...)...)
