@@ -43,25 +43,25 @@ var ErrClosed = errors.New("group: the member was closed")
 // groups. It does not wait for any of that.
 //
 // The member has goroutines and connections of its own until Close.
-func New(options *Options) (*Member, error) {
-	opts := Options{}
-	if options != nil {
-		opts = *options
+func New(opts *Options) (*Member, error) {
+	o := Options{}
+	if opts != nil {
+		o = *opts
 	}
-	opts = opts.defaults()
-	if err := opts.check(); err != nil {
+	o = o.defaults()
+	if err := o.check(); err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}
-	self, peers, err := opts.addresses()
+	self, peers, err := o.addresses()
 	if err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}
 	incarnation := rand.Uint64()
-	over, err := newNetwork(opts, self, peers, incarnation)
+	over, err := newNetwork(o, self, peers, incarnation)
 	if err != nil {
 		return nil, fmt.Errorf("group: %w", err)
 	}
-	return start(opts, self, peers, incarnation, over)
+	return start(o, self, peers, incarnation, over)
 }
 
 // start begins to listen. The options are complete.

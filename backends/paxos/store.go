@@ -48,22 +48,22 @@ var (
 // any of that. Operations do, until their contexts end.
 //
 // The store has goroutines and connections of its own until Close.
-func New(options *Options) (*Store, error) {
-	opts := Options{}
-	if options != nil {
-		opts = *options
+func New(opts *Options) (*Store, error) {
+	o := Options{}
+	if opts != nil {
+		o = *opts
 	}
-	opts = opts.defaults()
-	terms, err := opts.terms()
+	o = o.defaults()
+	terms, err := o.terms()
 	if err != nil {
 		return nil, err
 	}
 	incarnation := rand.Uint64()
-	over, err := newTransport(opts, terms, incarnation)
+	over, err := newTransport(o, terms, incarnation)
 	if err != nil {
 		return nil, err
 	}
-	return start(opts, terms, lease.Proposer{Terms: terms, Self: lease.MemberID(over.ID()), Incarnation: incarnation}, over)
+	return start(o, terms, lease.Proposer{Terms: terms, Self: lease.MemberID(over.ID()), Incarnation: incarnation}, over)
 }
 
 // start begins to listen. The options are complete.
