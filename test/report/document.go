@@ -28,6 +28,7 @@ type document struct {
 
 	Alarms, Missing []string
 	Played, Good    int // rows of the fault table, on all stores
+	Terms, Overlaps int // in those rows, without overlaps that a row expects
 	Caught          int // of the planted bugs, in the simulation
 	Real, RealGood  int // planted bugs on real servers, and those that were caught
 	Whole           int // stores that are linearizable
@@ -101,6 +102,9 @@ func newDocument(r *results, claims []section, pictures []picture) document {
 	for _, store := range r.Stores {
 		played, good := score(r.Faults[store])
 		d.Played, d.Good = d.Played+played, d.Good+good
+		for _, f := range r.Faults[store] {
+			d.Terms, d.Overlaps = d.Terms+f.Terms, d.Overlaps+f.Overlaps-f.expectedOverlaps()
+		}
 		played, good = score(r.Bugs[store])
 		d.Real, d.RealGood = d.Real+played, d.RealGood+good
 	}
