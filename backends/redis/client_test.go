@@ -35,22 +35,31 @@ func dialWith(t testing.TB, options redis.UniversalOptions) redis.UniversalClien
 	return client
 }
 
-// requests counts the commands that clients send, but for those on connections
-// of subscriptions.
+// requests counts the commands that clients send, but for those on connections of subscriptions and
+// those by which a client introduces itself on a new connection: how many a pool opens depends on
+// what happens at the same time.
 type requests struct{ atomic.Int64 }
+
+func (r *requests) note(cmds ...redis.Cmder) {
+	for _, cmd := range cmds {
+		if name := cmd.Name(); name != "hello" && name != "client" {
+			r.Add(1)
+		}
+	}
+}
 
 func (r *requests) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (r *requests) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		r.Add(1)
+		r.note(cmd)
 		return next(ctx, cmd)
 	}
 }
 
 func (r *requests) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		r.Add(int64(len(cmds)))
+		r.note(cmds...)
 		return next(ctx, cmds)
 	}
 }
