@@ -100,12 +100,12 @@
 //
 // Only the heir watches the leader's safe; all others watch the heir's. So the end
 // of a leader wakes one process. A leader that leaves puts the heir's signature into
-// its own safe, in one write, when its work has stopped. The heir leads at once if the
-// lease of its own place backs that record, and is trusted for a third of the TTL more;
-// else it refreshes the record first. If the leader crashes, the heir claims the safe as
-// it becomes vacant.
+// its own safe, in one write, when its work has stopped. The heir leads at once if that
+// record is backed by the lease of the heir's own record, and that lease can be trusted for
+// another third of the TTL. Otherwise it refreshes the record first. If the leader crashes, the
+// heir claims the safe as it becomes vacant.
 //
-// An order ([FirstCome], which is the default, [ByRank], [Ring], [ByList], or one's
+// An order ([FirstCome], which is the default, [ByRank], [Ring], [ByList], or your
 // own) decides who displaces whom as heir, and never who leads. So an order that is wrong or
 // late cannot make two leaders. A leader gives way to an heir that comes before it in the order
 // and has been heir for Options.Stability. Candidates whose terms keep ending early wait longer
@@ -134,7 +134,7 @@
 //	the leader is cut off            its term ends a margin before the TTL is over; then the same
 //	the leader is paused or asleep   the same; when it wakes, its term has ended
 //	the leader is unhealthy          it steps down once its work has returned
-//	its record is deleted, replaced  its term ends as soon as the store tells, at the latest at the next refresh
+//	its record is deleted, replaced  its term ends as soon as the store reports it, at the latest at the next refresh
 //	the store is down                nobody leads once trust has run out; all candidates try again
 //	leader and heir die together     when the heir's record has expired, another becomes heir, and then leads
 //	the store is slow                a term survives answers that take up to (TTL - margin)/3

@@ -23,8 +23,8 @@ var (
 	// up: the lease was not refreshed in time, or the record is gone or replaced.
 	ErrLost = errors.New("election: leadership lost")
 
-	// ErrResigned is the cause of a term that its leader gave up: by Resign, or
-	// because its Health check failed.
+	// ErrResigned is the cause of a term that its leader gave up: by Resign, on request, to
+	// hand over, or because its Health check failed, its work returned or its context ended.
 	ErrResigned = errors.New("election: resigned")
 
 	// ErrHeld means that another has the safe: a leader, or another program's
@@ -56,9 +56,9 @@ const (
 // Options say how a candidate campaigns and leads. The zero value of each field
 // means its default.
 type Options struct {
-	// ID names the candidate to people: in Leader, in logs, in the store. It
-	// need not be unique, though it helps; where a Succession is given, which knows
-	// candidates by their IDs, it should be. Default: host name and process id.
+	// ID names the candidate to people: in Leader, in logs, in the store. It should be
+	// unique, since successions and transfers know candidates by their IDs; safety does not
+	// depend on it. Default: host name and process id.
 	ID string
 
 	// Value is published with the ID, the leader's address for example. At most
@@ -70,8 +70,8 @@ type Options struct {
 	// store keeps it is in its Guarantees. Default: 15 s.
 	TTL time.Duration
 
-	// Margin is how long a term ends before the store may give the lease to another
-	// candidate. It covers clocks that run at different rates, and the time that work
+	// Margin is the time from the end of a term that is not refreshed to the moment when the
+	// store may give the lease to another candidate. It covers clocks that run at different rates, and the time that work
 	// needs to stop after its context has ended. If your work needs longer, raise it.
 	// The package documentation has the least that is safe. Default: a tenth of the
 	// TTL, or that least.
@@ -107,8 +107,8 @@ type Options struct {
 	// time, up to 64 times. Default: three TTLs.
 	Stability time.Duration
 
-	// MaxTerm is how long a leader leads if there is an heir to hand over to. It is not
-	// less than the TTL. Default: no limit.
+	// MaxTerm is how long a leader leads if there is an heir to hand over to. It must not
+	// be less than the TTL. Default: no limit.
 	MaxTerm time.Duration
 
 	// Hold closes the election to all candidates, this one too, for at least this long
@@ -118,7 +118,7 @@ type Options struct {
 	// The candidate that is elected closes the election before Run calls lead or
 	// Campaign returns. If the election is closed already, the candidate waits, as
 	// leader, until that is over; TryCampaign and TryRun give up with [ErrHeld]. The hold
-	// is a record of its own in the store, with a TTL of Hold plus a third of TTL. It
+	// is a record of its own in the store, with a TTL of Hold plus (TTL − Margin)/3. It
 	// lasts as long as the store lets such a record live (kv.Lifetime: in Consul twice
 	// as long). Give all candidates of an election the same Hold: one without it is not
 	// kept out. A store whose observers judge expiry keeps no holds (kv.ErrInvalid). If
@@ -136,8 +136,8 @@ type Options struct {
 	// NAME:roster:KEY. Where the candidate leads, or another candidate of the process does, the
 	// record is refreshed in the same requests; a candidate that only waits sends about two per
 	// TTL, for all elections of the process together. Nothing in the election waits for the
-	// roster, or fails with it. The last thing that Run, and Resign, does is to remove the
-	// record, for up to a sixth of the TTL. TryCampaign and TryRun keep none. The store has to
+	// roster, or fails with it. The last thing that Run and Resign do is to remove the
+	// record, which may take up to a sixth of the TTL. TryCampaign and TryRun keep none. The store has to
 	// keep rosters (kv.Roster); New says so if it does not. Default: off.
 	Roster bool
 

@@ -54,8 +54,8 @@ func New() *Fence { return new(Fence) }
 // shows that it is open, and path + ".new" is the file that is being written.
 //
 // It returns ErrInUse if the file is already open. If a file is damaged, or is not the
-// file of a fence, the error says what to do about it; path + ".lock" stays
-// then, as after Close. If path is not a regular file, Open refuses it and creates nothing.
+// file of a fence, the error says what to do about it. The file path + ".lock"
+// remains, as it does after Close. If path is not a regular file, Open refuses it and creates nothing.
 // The disk must be local, or a network disk on which file locks work.
 func Open(path string) (*Fence, error) {
 	p, largest, err := openPage(path)
@@ -71,7 +71,7 @@ func Open(path string) (*Fence, error) {
 // other. write must not call the fence.
 //
 // If a larger token was admitted before, Do returns a *[StaleError] and does not run
-// write. If the token is 0, could not be kept on disk, or the fence is
+// write. If the token is 0 or cannot be kept on disk, or if the fence is
 // closed, Do returns an error that says so, and does not run write either. Otherwise it
 // returns what write returns.
 func (f *Fence) Do(token uint64, write func() error) error {

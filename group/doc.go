@@ -39,13 +39,13 @@
 // # Time
 //
 // Nothing that is guaranteed depends on time. With the default [Options.Interval] a leader or
-// member that is lost is missed after four seconds, and processes that find each other merge
-// about five seconds later. A merge calls off the work of each leader, and waits for the slowest
+// member that is lost is missed after four seconds, and leaders look for other
+// groups every five to seven and a half seconds. A merge calls off the work of each leader, and waits for the slowest
 // up to [Options.Drain].
 //
 // # Cost
 //
-// In a group of n that has all processes: 2·(n−1) messages per Interval, and one heartbeat per
-// connection and second while it is otherwise idle. docs/groups.md has the rest, and tells
-// whether elections, zones or groups are what you need.
+// In a group of n that has all processes: 2·(n−1) messages per Interval, and on each
+// connection that is otherwise idle one heartbeat per second in each direction. docs/groups.md has
+// the rest, and tells whether elections, zones or groups are what you need.
 package group

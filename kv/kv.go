@@ -13,9 +13,9 @@
 //
 // The package holds no policy. What to do about a lost reply, when to try again and how
 // long to trust a lease are questions for the engine (package election). An adapter maps
-// each operation to one atomic primitive of its store. It keeps no state that could not be
-// read back from the store, except about leases that it has ready or lets records of its
-// process share. It never closes the client that it was given.
+// each operation to one atomic primitive of its store. Its only state that could not be read
+// back from the store is about leases: those that it holds in reserve, and those that records
+// of its process share. It never closes the client that it was given.
 //
 // # Wrappers
 //
@@ -28,7 +28,7 @@
 //		creates atomic.Int64
 //	}
 //
-// Some methods do the same in different ways: Create and Join; Refresh, RefreshAll and Stay;
+// Some methods are variants of the same operation: Create and Join; Refresh, RefreshAll and Stay;
 // Swap and HandOver; Delete and Vacate; Watch and Follow. A wrapper that changes one of them
 // may have to change the others.
 //
@@ -94,14 +94,15 @@ type Record struct {
 	Lasting bool
 
 	// Shared lets Create back the record by a lease that also backs other records of this
-	// process, as Held.Share lets RefreshAll; the rules there apply from the start. If the lease
-	// was kept alive before the call, the granted TTL is what is left of the lease, which may be
-	// shorter than Lifetime.Min by up to an eighth of the TTL and a second. The record in the safe says so.
-	// A refresh grants the full TTL. Shared is never set in a record that a store returns.
+	// process, as [Held].Share lets [Batch].RefreshAll; the rules there apply from the start. If
+	// the lease was kept alive before the call, the granted TTL is what is left of the lease,
+	// which may be shorter than Lifetime.Min by up to an eighth of the TTL and a second. The TTL
+	// in the record in the safe is that shorter one. A refresh grants the full TTL. Shared is
+	// never set in a record that a store returns.
 	Shared bool
 
-	// Foreign is set if this library did not write the record, or wrote it in a
-	// later version. It is another program's lock.
+	// Foreign is set if this library did not write the record, or if a later version of it
+	// did, in a format that this one does not know. It is another program's lock.
 	Foreign bool
 
 	// Permanent is set if the record has no expiry at all: it stays until it
@@ -155,7 +156,7 @@ var (
 	ErrInvalid = errors.New("kv: invalid request")
 )
 
-// A Store is a set of safes. Any number of goroutines may use it at once, and
+// A Store is a set of safes. Any number of goroutines may use it at the same time, and
 // any number of safes share its client, its leases and its connections.
 //
 // Rules for every operation:
@@ -232,7 +233,7 @@ type Store interface {
 	// error is the last thing it yields; when ctx ends, that error is ctx's
 	// error or cause.
 	//
-	// It always yields the vacancy that follows an expiry in the end, without any other
+	// After an expiry it always yields the vacancy sooner or later, without any other
 	// client's help. A refresh is not a change. Changes that cancel each other out (a
 	// record that came and went) may go unreported.
 	//

@@ -1,6 +1,7 @@
 // Package lock is for people who want a lock, not an election: a [Mutex] that
-// processes share through a store (etcd, Consul, Redis, a directory). It is a
-// thin layer over package election, and keeps all promises of that package.
+// processes share through a store (etcd, Consul, Redis, a SQL database, a directory, or
+// only each other). It is a thin layer over package election, and keeps all promises of
+// that package.
 //
 //	m, err := lock.New(store, "reports", nil)
 //	...

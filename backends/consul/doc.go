@@ -18,11 +18,11 @@
 //
 // At most one live record per safe, through crashes, restarts and partitions of Consul's
 // servers, as long as a majority keeps its data. Every change is one transaction through
-// Raft, and for every read the leader makes sure that it still leads. Sessions are
+// Raft, and for every read Consul's leader makes sure that it still leads. Sessions are
 // measured with the servers' monotonic clocks.
 //
 // A dead owner's safe opens late. Consul ends a session after twice its TTL, and grants
-// no TTL below 10 s, so others wait for 20 s at best ([Store.Lifetime] tells). A new
+// no TTL below 10 s, so others wait for 20 s at best ([Store.Lifetime] returns the time). A new
 // leader of the servers starts all sessions anew, which adds to that. A safe that is
 // given up is open at once.
 //

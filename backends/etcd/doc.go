@@ -24,7 +24,7 @@
 //
 // A write is one Txn, and Raft puts all Txns in one order. Expiry is judged by etcd's
 // leader with its monotonic clock, so no wall clock matters; it is never early, except as
-// told below. Safety holds through crashes and partitions of clients and servers, as long
+// described below. Safety holds through crashes and partitions of clients and servers, as long
 // as a majority of the servers keeps what it has acknowledged, and no leader of etcd
 // pauses for a TTL.
 //

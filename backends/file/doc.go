@@ -25,7 +25,7 @@
 // process. They do queue up at a flock(2), but only for order, for at most 200 ms,
 // and then go on without it.
 //
-// A record fades in one of two ways, whichever comes first.
+// A record ends in one of two ways, whichever comes first.
 //
 //   - At its deadline, on a clock that counts time asleep and that nobody can
 //     set (Linux: CLOCK_BOOTTIME). This ends the record of a holder that hangs,

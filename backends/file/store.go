@@ -28,7 +28,7 @@ const (
 
 // A Store is a set of safes in a directory. While it has no live record and no watch, it
 // has no open file and no goroutine, so there is nothing to close. Any number of
-// goroutines may use it at once.
+// goroutines may use it at the same time.
 //
 // The records of a Store live as long as its process, at most: one Store is one
 // holder. A Store that is dropped keeps its life file locked until the last of

@@ -35,13 +35,13 @@
 //
 // Members keep leases in memory. A member that has just started is in quarantine: it
 // grants nothing for a little longer than [Options].MaxTTL and a round, until every
-// lease that it may have forgotten is over. If a majority restarts at once, nobody
-// leads for that long, and the leader stops. Options.Founding spares the very first
-// start that wait.
+// lease that it may have forgotten is over. If a majority restarts at the same time, nobody
+// leads for that long, and the leader stops. Options.Founding skips that wait at the very
+// first start.
 //
 // Tokens grow as long as a member of each majority remembers them, or has a
 // [Options].Dir. Without a Dir, restarts one after the other do no harm; if a majority
-// restarts at once, tokens grow as the wall clock does.
+// restarts at the same time, tokens grow as the wall clock does.
 //
 // Three things break it: two processes that answer at one member's address in turn,
 // with its certificate (the transport refuses the second as long as the first is there);

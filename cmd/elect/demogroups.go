@@ -36,7 +36,7 @@ The processes speak mutual TLS, through the demo, which parts them.
 From what each process has written down, the demo draws who led whom, and checks that
   - each group number has at most one leader
   - all members of a group agree on its leader and its members
-  - a process has left a group, and its work for that is over, before the next begins
+  - a process has left a group, and its work for that group is over, before it enters the next
   - processes that reach each other form one group in time
 
 Exit status: 0 if all promises were kept, 1 if one was broken, 125 if elect

@@ -133,7 +133,7 @@ func newPeersInit() *cobra.Command {
 const peersRenewLong = `Make new certificates for members and clients: those that have less than a third of
 their life left or are not right, or those that are named, or all.
 
-It is for cron or a timer: it prints which files to copy where, and its exit status says
+Run it from cron or a timer: it prints which files to copy where, and its exit status says
 whether there are any. A member takes the file without a restart, for its next
 connection.
 

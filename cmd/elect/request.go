@@ -94,7 +94,7 @@ func newTransfer(s *settings) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "`id` of the candidate that shall lead next")
+	cmd.Flags().StringVar(&to, "to", "", "`id` of the candidate that is to lead next")
 	if err := cmd.RegisterFlagCompletionFunc("to", s.successors); err != nil {
 		panic(err) // there is no such flag
 	}

@@ -44,7 +44,7 @@ no descendant of COMMAND, and runs on when COMMAND is dead. --on-lost names a sh
 command that stops it. It runs when COMMAND is stopped, is killed or fails, but not
 when COMMAND ends by itself with status 0. It has COMMAND's environment and the same
 --grace, counted from the same moment, and is killed when that is over. It also runs
-if elect is killed, but not if elect and its guard process, or the host, die at once:
+if elect is killed, but not if elect and its guard process, or the host, die at the same time:
 what must never run twice has to check ELECTION_TOKEN.
 
 COMMAND finds ELECTION_NAME, ELECTION_ID, ELECTION_TOKEN and ELECTION_TTL in its

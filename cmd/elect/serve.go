@@ -35,7 +35,7 @@ who led when, how each term ended, and the candidates that keep a roster (elect 
 Without a NAME it shows all elections of the store, up to 1,000, and looks every few
 seconds whether there are more. In etcd and Consul these are the ones below the
 prefix in the URL. --prefix narrows the list, in every store. etcd removes the record
-of a vacant election, so one that nobody has led yet is not found. Redis is listed by
+of a vacant election, so one that is vacant at the start is not found. Redis is listed by
 SCAN, and its user needs the permission for it. A store that is only its members
 (paxos) cannot be listed: give NAMEs.
 

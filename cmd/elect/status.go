@@ -32,8 +32,8 @@ since, rank, heir (with id, value, rank and since) and heirs, as far as they are
 
 Where candidates keep a roster (elect run --roster), MEMBERS counts those that take part.
 JSON has members, each with id, value, rank, role ("leader", "heir", "candidate" or
-"observer"), since, safe and number, which is larger for one that came later. A record
-there that another program wrote has foreign.
+"observer"), since, safe and number, which is larger for one that came later. For a record
+in the roster that another program wrote, foreign is true.
 
 Where a hold keeps the election closed (elect run --hold), NOTE says until about when,
 by the clock of the host that began COMMAND. JSON has hold, with id, since and until.

@@ -11,7 +11,7 @@ import (
 )
 
 // A Recorder notes what clients ask of stores, on one clock. Any number of
-// goroutines may use it at once. Use [NewRecorder] to make one.
+// goroutines may use it at the same time. Use [NewRecorder] to make one.
 type Recorder struct {
 	start time.Time
 

@@ -9,7 +9,7 @@ import (
 	"github.com/electkv/election/internal/history"
 )
 
-// A Chronicle takes down what happens. Several goroutines may use it at once. The zero value is
+// A Chronicle takes down what happens. Several goroutines may use it at the same time. The zero value is
 // empty.
 type Chronicle struct {
 	mu     sync.Mutex

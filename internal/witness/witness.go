@@ -17,7 +17,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// A Witness writes down what one candidate believes. Several goroutines may use it at once.
+// A Witness writes down what one candidate believes. Several goroutines may use it at the same time.
 type Witness struct {
 	who  string
 	note func(history.Event)

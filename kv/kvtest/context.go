@@ -16,7 +16,7 @@ var contextCases = []Case{
 	{Name: "an operation whose context was cancelled returns promptly", Clause: contextBounds, check: anOperationWhoseContextWasCancelledReturns},
 	{Name: "an operation whose deadline has passed returns promptly", Clause: contextBounds, check: anOperationWhoseDeadlineHasPassedReturns},
 	{Name: "an operation tells of the cause or the error of its context", Clause: contextBounds, check: anOperationTellsOfItsContextsEnd},
-	{Name: "what a cancelled context has left behind can be used", Clause: contextBounds + " Any number of goroutines may use a Store at once.", check: aCancelledCallDoesNotSpoilTheStore},
+	{Name: "what a cancelled context has left behind can be used", Clause: contextBounds + " Any number of goroutines may use a Store at the same time.", check: aCancelledCallDoesNotSpoilTheStore},
 	{Name: "a create that was cut short can be adopted", Clause: "After any other error of a writing operation, including the error of its own context, the write may or may not have happened, and may still happen later.", check: aCreateThatWasCutShortCanBeAdopted},
 	{Name: "operations leave no goroutines behind", Clause: contextBounds, check: operationsLeaveNoGoroutinesBehind, alone: true},
 }

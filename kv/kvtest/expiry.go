@@ -11,7 +11,7 @@ import (
 
 const (
 	neverEarly = "A record is never treated as expired before less than the TTL has passed since the start of the call that last wrote or refreshed it; it may live longer, up to Lifetime.Max."
-	noHelp     = "Watch always yields the vacancy that follows an expiry in the end, without any other client's help."
+	noHelp     = "After an expiry Watch always yields the vacancy sooner or later, without any other client's help."
 )
 
 var expiryCases = []Case{

@@ -19,7 +19,7 @@ var raceCases = []Case{
 	{Name: "one of many swaps at a revision wins", Clause: atomicStep, check: oneOfManySwapsAtARevisionWins},
 	{Name: "one of many wins a safe whose record has expired", Clause: atomicStep, check: oneOfManyWinsASafeWhoseRecordHasExpired},
 	{Name: "an owner and a usurper are never both right", Clause: atomicStep + " " + refreshProves, check: anOwnerAndAUsurperAreNeverBothRight},
-	{Name: "an owner may refresh and publish at the same time", Clause: "Any number of goroutines may use a Store at once. Refresh changes no revision; publishing changes neither signature nor token.", check: anOwnerMayRefreshAndPublishAtTheSameTime},
+	{Name: "an owner may refresh and publish at the same time", Clause: "Any number of goroutines may use a Store at the same time. Refresh changes no revision; publishing changes neither signature nor token.", check: anOwnerMayRefreshAndPublishAtTheSameTime},
 	{Name: "an owner may delete while it publishes", Clause: atomicStep + " " + deletes, check: anOwnerMayDeleteWhileItPublishes},
 	{Name: "owners that come and go hold the safe one at a time", Clause: atomicStep + " " + tokensGrow, check: ownersThatComeAndGoHoldTheSafeOneAtATime},
 }

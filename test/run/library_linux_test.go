@@ -29,7 +29,7 @@ func TestTheLibraryPage(t *testing.T) {
 	l.goGets()
 	l.requireBeside(s.next("sh"))
 	require.NoError(t, os.WriteFile(filepath.Join(l.dir, "billing/main.go"), []byte(s.next("go")), 0o600))
-	l.requireBeside(s.next("sh"))
+	l.requireBeside("cd billing\n" + s.next("sh"))
 	start := s.next("sh")
 	for _, h := range l.hosts {
 		h.runs(start)
