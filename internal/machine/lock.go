@@ -83,8 +83,9 @@ type Pending struct {
 	ID  uint32
 	Op  Op
 	old Ref // what it is to remove
-	// Void is set of a look that left before the key was to be left: what it has seen is no
-	// proof that nothing of ours came afterwards.
+	// Void is set of a look whose answer counts no more. It left before the key was to be left:
+	// what it has seen is no proof that nothing of ours came afterwards. Or a watch has shown
+	// something meanwhile, which may be newer.
 	Void bool
 }
 

@@ -39,3 +39,32 @@ func TestAPlaceInLineIsGivenUpBeforeALostBidIsLookedFor(t *testing.T) {
 	}
 	require.Fail(t, "the place is kept", "%+v", effects)
 }
+
+// An heir looks at the leader's key, and the leader hands over before the answer is taken in.
+func TestAnAnswerThatAWatchHasOvertakenCountsNoMore(t *testing.T) {
+	c := *New(&Config{ID: "a", Nonce: "n", Timing: Timing{TTL: time.Minute, Refresh: 10 * time.Second, Attempt: time.Second}}, Memory{})
+	old, handed := kv.Record{Signature: "b/n.1", Token: 1, TTL: time.Minute}, kv.Record{Signature: "a/n.1", Token: 3, TTL: time.Minute}
+	place := kv.Record{Signature: handed.Signature, Token: 2, TTL: time.Minute}
+	c.Stage = Standing
+	c.Lead = Lock{Key: Lead, Phase: Waiting, Next: never, Line: Line{Next: never}, Seen: Sight{true, RefTo(old)}}
+	c.Place = Lock{
+		Key: Place, Phase: Owner, Next: never, Line: Line{Next: never}, Signature: place.Signature,
+		Remains: Remains{Kind: Mine, Ref: RefTo(place)}, Text: textOf(place), Trust: Trust{Span: time.Minute},
+	}
+	step := func(after time.Duration, e *Event) (sent []Request) {
+		for _, f := range c.Step(Instant{Mono: after, Boot: after}, e, nil) {
+			if f.Kind == Send {
+				sent = append(sent, f.Request)
+			}
+		}
+		return sent
+	}
+	look := step(10*time.Second, &Event{Kind: Tick})
+	require.Len(t, look, 1)
+	require.Equal(t, Get, look[0].Op)
+	require.Empty(t, step(10*time.Second, &Event{Kind: Saw, Key: Lead, Sighting: Sighting{Known: true, Record: handed}}))
+	then := step(10*time.Second, &Event{Kind: Answered, Answer: Answer{ID: look[0].ID, Key: Lead, Verdict: OK, Record: old}})
+	require.Len(t, then, 1)
+	require.Equal(t, Refresh, then[0].Op)
+	require.Equal(t, handed, then[0].Old)
+}

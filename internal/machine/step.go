@@ -70,7 +70,7 @@ func (t *turn) take(e *Event) {
 			t.noteHeir()
 		}
 		if l.Phase == Waiting && l.Pending.Op == Get { // it asks for what has just been seen
-			l.Looked = t.now
+			l.Looked, l.Pending.Void = t.now, true
 			t.hurry(l, 0)
 		}
 	case Answered:
@@ -292,15 +292,14 @@ func (t *turn) answered(a *Answer) {
 	case Publish:
 		t.published(l, a)
 	case Get:
-		switch l.Phase {
-		case Leaving:
-			if !sent.Void {
-				t.found(l, a)
-			}
-		case Waiting:
-			t.looked(l, a)
-		case Owner:
+		switch {
+		case l.Phase == Owner:
 			t.reviewed(l, a)
+		case sent.Void:
+		case l.Phase == Leaving:
+			t.found(l, a)
+		case l.Phase == Waiting:
+			t.looked(l, a)
 		}
 	case Vacate:
 		t.vacated(l, sent.old.Record(), a)
