@@ -138,10 +138,10 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	dir := filepath.Join(testenv.MemoryDir(t), "store")
-	store, err := filekv.New(dir, nil)
+	dir := t.TempDir()
+	store, err := filekv.New(filepath.Join(dir, "store"), nil)
 	require.NoError(t, err)
-	return &place{t: t, store: "file://" + dir, name: "job", kv: store, notes: t.TempDir()}
+	return &place{t: t, store: "file://" + filepath.Join(dir, "store"), name: "job", kv: store, notes: dir}
 }
 
 // run starts elect run for the place's election, with a shell script as COMMAND.

@@ -30,7 +30,7 @@ type poller struct {
 // newPoller starts one. Its elect keeps the next leader waiting for as long as it may need.
 func newPoller(t *testing.T, p *place, program []string, id string) *poller {
 	t.Helper()
-	w := &poller{proc: start(t, "run", "--store", p.store, local, "--id", id, "--ttl", "15s", "--grace", "4s", "job")}
+	w := &poller{proc: start(t, "run", "--store", p.store, local, "--id", id, "--ttl", "9s", "--grace", "4s", "job")}
 	cmd := exec.Command(program[0], program[1:]...)
 	cmd.Env = append(os.Environ(), "LEADER_URL=http://"+w.answering(t)+"/leader")
 	out, err := cmd.StdoutPipe()
