@@ -89,6 +89,7 @@ type campaign struct {
 	left    bool       // the machine is done
 	sick    bool       // the health check has failed, and was not asked since
 	missing bool       // the record was gone before it was asked to be removed
+	taken   bool       // and the store should still have kept it
 	fades   bool       // what may be left is left to fade
 }
 
@@ -370,7 +371,9 @@ func (c *campaign) do(f *machine.Effect, now machine.Instant) {
 		t.freed, t.heir, t.heirToken = true, machine.IDOf(f.Record.Signature), f.Record.Token
 		c.log.Info("handed over", "event", "handed_over", "token", t.token, "heir", t.heir)
 	case machine.Missing:
-		c.missing = c.missing || f.Key == machine.Lead
+		if f.Key == machine.Lead {
+			c.missing, c.taken = true, c.taken || c.term != nil && c.term.kept()
+		}
 	case machine.Abandoned:
 		c.fades = c.fades || c.state.Stage >= machine.Quitting // else a leader has left to fade what it had as heir
 	case machine.Failed:

@@ -146,8 +146,9 @@ type Options struct {
 
 	// OnRole, if not nil, is called after each change of the candidate's role. Calls come
 	// one at a time and in order, on a goroutine of their own, so the role may have
-	// changed again by then. Only Run, before it calls lead, and the return of Run,
-	// Campaign and Resign wait for calls, for a second at most. If the hook blocks, the
+	// changed again by then. Only Run and TryRun, before they call lead, and the return
+	// of Run, TryRun, Campaign, TryCampaign, Resign, Transfer and Attend wait for calls, for a
+	// second at most. If the hook blocks, the
 	// oldest calls are dropped.
 	OnRole func(Role)
 
@@ -165,8 +166,9 @@ type Options struct {
 }
 
 // A Candidate competes in one election. Several goroutines may use it; each campaign
-// is independent. Between campaigns it only remembers how long leaders led, for the
-// sake of Succession.
+// is independent. Between campaigns it remembers how long leaders led, the
+// election's last terms ([Options].Succession, [History]), how crowded the election was, and when
+// the store was heard last.
 type Candidate struct {
 	store kv.Store
 	batch kv.Batch // the same, if it refreshes many records at once

@@ -195,9 +195,22 @@ func (e *enrolment) refreshIn(after, latest time.Duration) {
 		e.jobs.Add(1)
 		e.cancel = gather.Ride(e.batch, e.pace.window, after, latest, e.pace.Attempt, e.draft, func(v gather.Verdict) {
 			defer e.jobs.Done()
+			e.hookRide(v)
 			e.refreshed(v.Record, v.Err)
 		})
 	}
+}
+
+// hookRide tells of a refresh that went with others, unless it was called off.
+func (e *enrolment) hookRide(v gather.Verdict) {
+	hook := e.opts.Hooks.StoreDone
+	if hook == nil || errors.Is(v.Err, context.Canceled) {
+		return
+	}
+	now := time.Now()
+	tell(e.ctx, e.opts.Hooks, sampleRoom, hook, StoreDoneInfo{
+		HookInfo{e.owner, 0, now}, OpRefresh, rosterName, now.Sub(v.Opened), outcomeOf(machine.Refresh, v.Err), v.Err,
+	})
 }
 
 func (e *enrolment) refreshAlone() {

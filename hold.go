@@ -108,7 +108,7 @@ func (c *Candidate) shut(ctx, base context.Context, s entry, term *Term) (*Term,
 			return term, nil
 		}
 		left = cl.left
-		c.free(ctx, term)
+		c.free(ctx, term, ReasonResigned)
 		if futile++; !term.futile() {
 			futile = 0
 		}
@@ -133,7 +133,7 @@ func (c *Candidate) openNow(ctx context.Context) error {
 		return nil
 	}
 	return c.attempt(ctx, func(ctx context.Context) error {
-		h, err := CurrentHold(ctx, c.store, c.name)
+		h, err := CurrentHold(ctx, c.observed(), c.name)
 		switch {
 		case errors.Is(err, ErrNoHold):
 			return nil
@@ -157,7 +157,7 @@ func (c *Candidate) closeNow(ctx context.Context, term *Term) (*Term, error) {
 	cl := c.closing()
 	cl.hasty = true
 	if err := cl.close(bounded, term); err != nil {
-		c.free(ctx, term)
+		c.free(ctx, term, ReasonResigned)
 		return nil, fmt.Errorf("election: campaign for %q: %w", c.name, err)
 	}
 	return term, nil

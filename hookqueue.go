@@ -21,13 +21,19 @@ type hookQueue struct {
 	busy    bool // the goroutine runs
 }
 
-// post arranges for do to be called soon, if there is room for so many calls. It does not
-// block.
-func (q *hookQueue) post(do func(), room int) (posted bool) {
+// post arranges for do to be called soon, if there is room for so many calls; else it counts a
+// call that was dropped. It does not block.
+func (q *hookQueue) post(do func(), room int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.pending >= room {
+	if !q.add(do, room) {
 		q.dropped++
+	}
+}
+
+// add arranges for do to be called soon, if there is room. It is called with mu held.
+func (q *hookQueue) add(do func(), room int) bool {
+	if q.pending >= room {
 		return false
 	}
 	q.pending++
@@ -70,14 +76,11 @@ func (q *hookQueue) lost() int {
 
 // flush waits until all calls that wait by now have been made, for a second at most.
 func (q *hookQueue) flush() {
-	q.mu.Lock()
-	busy := q.busy
-	q.mu.Unlock()
-	if !busy {
-		return
-	}
 	made := make(chan struct{})
-	if q.post(func() { close(made) }, hookRoom) {
+	q.mu.Lock()
+	wait := q.busy && q.add(func() { close(made) }, hookRoom)
+	q.mu.Unlock()
+	if wait {
 		pauseFor(made)
 	}
 }

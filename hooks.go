@@ -13,8 +13,8 @@ import (
 // The calls come one at a time, and for each candidate in the order in which things happened,
 // on a goroutine of their own: a hook delays no refresh, no deadline and no work. Each is told
 // the time by what it gets, since it may be called later. Only the return of Run, TryRun,
-// Campaign, TryCampaign and Resign waits for calls, for a second at most; so a hook must not
-// make these calls itself. If a hook blocks and thousands of calls wait, new ones are dropped:
+// Resign, Transfer and Attend, and of a Campaign or TryCampaign that wins nothing, waits for calls,
+// for a second at most; so a hook must not make these calls itself. If a hook blocks and thousands of calls wait, new ones are dropped:
 // those of RefreshDone and StoreDone first. Dropped says how many.
 //
 // The context has the values of the context that was given to Run, Campaign, or the call
@@ -49,8 +49,9 @@ type Hooks struct {
 	ReleaseDone func(context.Context, ReleaseDoneInfo)
 
 	// StoreDone is called when the store has answered a request, or it was given up, and
-	// when a watch ends with an error. An operation of two steps is told as one. Functions
-	// that belong to no candidate, such as Watch, tell nothing.
+	// when a watch of the leader's safe or the heir's ends with an error. An operation of two
+	// steps is told as one. Watches of other safes, the roster's listing, and functions that
+	// belong to no candidate, such as Watch, tell nothing.
 	StoreDone func(context.Context, StoreDoneInfo)
 
 	// Dropped is called after calls of other hooks were dropped.
@@ -200,7 +201,9 @@ const (
 )
 
 // JoinHooks returns hooks that call those of each of all, in that order. Those that are nil
-// are left out.
+// are left out. Each call of JoinHooks makes a goroutine for the calls of its own, so join once
+// and give all candidates the result: Hooks that are given to some as they are, and to others
+// joined, are called by more than one goroutine.
 func JoinHooks(all ...*Hooks) *Hooks {
 	joined := &Hooks{}
 	for _, h := range all {

@@ -175,13 +175,12 @@ func WatchMembers(ctx context.Context, store kv.Store, name string) iter.Seq2[[]
 			return
 		}
 		inner, stop := context.WithCancel(ctx)
-		defer stop()
 		w := &memberWatch{store: store, name: name, hint: make(chan struct{}, 1)}
 		for _, safe := range []string{name, heirSafe(name)} {
 			defer w.follow(inner, safe)()
 		}
+		defer stop() // before they are waited for, also if the reader panics
 		w.run(ctx, yield)
-		stop()
 	}
 }
 

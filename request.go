@@ -26,7 +26,9 @@ func RequestResign(ctx context.Context, store kv.Store, name string) error {
 // this ID, and returns nil when that candidate leads. It is like [RequestResign]. If the
 // candidate does not compete, the error matches [ErrNoHeir], and if there is no
 // succession, [ErrNoSuccession]; the leader goes on. There is no heir while the candidate
-// is called, which takes up to a TTL if it does not answer.
+// is called, which takes up to a TTL if it does not answer. If the candidate vanishes after the
+// leader has agreed, another may lead, which is an error too, or nobody: then the error matches
+// [ErrNoLeader].
 func RequestTransfer(ctx context.Context, store kv.Store, name, id string) error {
 	if err := checkText("ID", id); err != nil {
 		return err
@@ -193,6 +195,7 @@ type asker struct {
 	leader            kv.Record
 	rec               kv.Record // the request
 	accepted          bool
+	vacant            bool // the safe is, though the leader was to hand over
 }
 
 func ask(ctx context.Context, store kv.Store, name, to string) error {
@@ -284,7 +287,7 @@ func (a *asker) wait(ctx context.Context) error {
 			}
 			return fmt.Errorf("no answer yet: %w", causeOf(ctx))
 		case s := <-leaders:
-			if done, err := a.see(s); done {
+			if done, err := a.see(s, silence); done {
 				return err
 			}
 		case s := <-answers:
@@ -294,15 +297,20 @@ func (a *asker) wait(ctx context.Context) error {
 				}
 			}
 		case <-silence.C:
+			if a.accepted {
+				return fmt.Errorf("%w: it has agreed and stepped down, and nobody has followed", ErrNoLeader)
+			}
 			return fmt.Errorf("no answer within %v: it does not accept requests (Options.Requests), or is not running", unheard)
 		}
 	}
 }
 
 // see checks whether the request has been carried out, or cannot be any more.
-func (a *asker) see(s sighting) (done bool, _ error) {
+func (a *asker) see(s sighting, silence *time.Timer) (done bool, _ error) {
 	switch {
 	case errors.Is(s.err, kv.ErrVacant):
+		a.vacant = true
+		a.awaitNext(silence)
 		return a.asked.To == "", nil
 	case s.err != nil:
 		return errors.Is(s.err, kv.ErrInvalid), s.err
@@ -316,6 +324,20 @@ func (a *asker) see(s sighting) (done bool, _ error) {
 	return true, fmt.Errorf("it no longer leads; %q leads now", machine.IDOf(s.rec.Signature))
 }
 
+// awaitNext bounds the wait for a leader after one that has agreed to hand over and has left the
+// safe vacant: its heir has vanished. If there is another candidate, it leads when the heir's
+// record has expired.
+func (a *asker) awaitNext(silence *time.Timer) {
+	if !a.accepted || !a.vacant {
+		return
+	}
+	most := a.leader.TTL
+	if life, err := a.leaders.store.Lifetime(most); err == nil {
+		most = life.Max
+	}
+	silence.Reset(2 * most)
+}
+
 // hear takes in an answer.
 func (a *asker) hear(r request, silence *time.Timer) error {
 	switch {
@@ -324,6 +346,7 @@ func (a *asker) hear(r request, silence *time.Timer) error {
 	case r.Answer == accepted:
 		a.accepted = true
 		silence.Stop()
+		a.awaitNext(silence)
 	case r.Answer == refused && r.NoHeir:
 		return refusal{r.Why}
 	case r.Answer == refused && r.Alone:

@@ -3,6 +3,7 @@ package election_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +19,15 @@ import (
 func requestsOf(t *testing.T, elections int, roster, leads bool) (requests int, s *registry) {
 	const ttl = 10 * time.Second
 	s = newRegistry()
+	var told atomic.Int64 // refreshes of records in the roster, by the hook
+	hooks := &election.Hooks{StoreDone: func(_ context.Context, i election.StoreDoneInfo) {
+		if i.Safe == "roster" && i.Op == election.OpRefresh && i.Outcome == election.OutcomeOK {
+			told.Add(1)
+		}
+	}}
 	var stops []func()
 	stand := func(id, name string, roster bool) {
-		c, err := election.New(s, name, &election.Options{ID: id, TTL: ttl, NoHeir: true, Roster: roster})
+		c, err := election.New(s, name, &election.Options{ID: id, TTL: ttl, NoHeir: true, Roster: roster, Hooks: hooks})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
@@ -62,6 +69,11 @@ func requestsOf(t *testing.T, elections int, roster, leads bool) (requests int, 
 	}
 	for _, stop := range stops {
 		stop()
+	}
+	if roster {
+		require.GreaterOrEqual(t, told.Load(), int64(elections*100), "two refreshes of each for each TTL")
+	} else {
+		require.Zero(t, told.Load())
 	}
 	return requests, s
 }

@@ -95,15 +95,15 @@ type outcome struct {
 
 // serve calls lead and then frees the safe, even if lead panics.
 func (c *Candidate) serve(ctx context.Context, term *Term, lead func(context.Context, *Term) error) outcome {
-	defer c.free(ctx, term)
+	defer c.free(ctx, term, ReasonFinished)
 	result := lead(term.Context(), term)
 	return outcome{result: result, ended: term.Err(), stopped: context.Cause(ctx)}
 }
 
-// free releases a term whose work has stopped. It tries again for a while if the
-// store does not answer. If it still does not, the record is left to expire.
-func (c *Candidate) free(ctx context.Context, term *Term) {
-	reason := ReasonFinished
+// free releases a term whose work has stopped, or never began, for a reason unless ctx has ended. It
+// tries again for a while if the store does not answer. If it still does not, the record is left to
+// expire.
+func (c *Candidate) free(ctx context.Context, term *Term, reason Reason) {
 	if ctx.Err() != nil {
 		reason = ReasonStopped
 	}

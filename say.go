@@ -35,6 +35,13 @@ func (c *campaign) isMissing() bool {
 	return c.missing
 }
 
+// wasTaken reports whether it was gone although the store should still have kept it.
+func (c *campaign) wasTaken() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.taken
+}
+
 // withTrouble returns an error that names the last trouble as well.
 func (c *campaign) withTrouble(err error) error {
 	c.mu.Lock()

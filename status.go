@@ -94,6 +94,14 @@ func (t *Term) keep(lease machine.Trust) {
 	t.lease = lease
 }
 
+// kept reports whether the store should still keep others out, as far as is known.
+func (t *Term) kept() bool {
+	now := t.c.clock.now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.lease.Left(now) > 0
+}
+
 // miss notes that the record is gone. The work has a margin to stop in, as after an expiry.
 func (t *Term) miss(now machine.Instant) {
 	t.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/electkv/election/internal/machine"
@@ -36,8 +37,9 @@ type Term struct {
 	missed  bool          // the record is gone
 	stopped bool          // the work has stopped
 
-	announced sync.Once // that it has ended, to the hooks and the log
-	delisted  sync.Once // the roster does not list the candidate for it any more
+	announced sync.Once   // that it has ended, to the hooks and the log
+	lossTold  atomic.Bool // by Resign, that the record was gone
+	delisted  sync.Once   // the roster does not list the candidate for it any more
 
 	helpers   sync.WaitGroup     // of the goroutines that help the leader beside the campaign
 	helping   context.Context    // ends when the safe is to be freed; nil if nothing helped yet
@@ -236,7 +238,7 @@ func (t *Term) resign(ctx context.Context, cause error, called bool) error {
 	if t.c.entry.enlisted {
 		t.delisted.Do(func() { t.c.delist(ctx) })
 	}
-	if missing && held {
+	if taken := errors.Is(t.Err(), ErrResigned) && t.c.wasTaken(); missing && (held || taken) && !t.lossTold.Swap(true) {
 		err = errors.Join(fmt.Errorf("election: resign: %w", errTaken), err)
 	}
 	return err

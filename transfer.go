@@ -12,8 +12,9 @@ import (
 // Transfer hands the leadership over to the candidate with this ID. First it calls
 // that candidate, which becomes the heir, or shows that it is alive if it is the heir
 // already; meanwhile there is no heir. If the candidate does not answer within a TTL and
-// ctx, the error matches [ErrNoHeir], and the term goes on. If the term has ended,
-// Transfer returns why. One transfer is tried at a time, and ctx also bounds the wait
+// ctx, the error matches [ErrNoHeir], and the term goes on. A leader without an heir
+// returns [ErrNoSuccession], and one that is to hand over to itself an error. If the term has
+// ended, Transfer returns why. One transfer is tried at a time, and ctx also bounds the wait
 // for an earlier one.
 //
 // Then the term ends as by [Term.Resign]. Under Run, the safe is handed over when lead

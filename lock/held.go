@@ -37,14 +37,8 @@ func (h *Held) Err() error { return h.term.Err() }
 func (h *Held) Token() uint64 { return h.term.Token() }
 
 // Remaining returns how long the lock is certainly held without another refresh, or
-// zero if it is no longer held. It does not count time that the system
-// spends suspended; use [Held.Err] to decide.
-func (h *Held) Remaining() time.Duration {
-	if h.Err() != nil {
-		return 0
-	}
-	return max(time.Until(h.term.Until()), 0)
-}
+// zero if it is no longer held. It counts the time that the system was suspended.
+func (h *Held) Remaining() time.Duration { return h.term.Remaining() }
 
 // Record returns what the store holds for the lock, as last seen.
 func (h *Held) Record() kv.Record { return h.term.Record() }

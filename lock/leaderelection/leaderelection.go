@@ -84,9 +84,8 @@ type LeaderElectionConfig struct { //nolint:revive // client-go's name
 	// election.Options.Margin.
 	RenewDeadline time.Duration
 
-	// RetryPeriod is how long to wait before watching again for OnNewLeader, when
-	// the store was in trouble. Nothing else waits for it: the store tells candidates
-	// when the lease is free. Default: 2 s.
+	// RetryPeriod has no effect: the store tells candidates when the lease is free, and after
+	// trouble with the store they try again sooner than client-go would.
 	RetryPeriod time.Duration
 
 	// ReleaseOnCancel has no effect. In client-go it is a choice between keeping the lease
@@ -140,9 +139,6 @@ func New(lec LeaderElectionConfig) (*LeaderElector, error) {
 	}
 	if lec.LeaseDuration == 0 {
 		lec.LeaseDuration = 15 * time.Second
-	}
-	if lec.RetryPeriod == 0 {
-		lec.RetryPeriod = 2 * time.Second
 	}
 	var margin time.Duration
 	if lec.RenewDeadline > 0 {

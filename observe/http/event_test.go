@@ -377,3 +377,21 @@ func TestCloseEndsTheStreamsSoThatAServerCanShutDown(t *testing.T) {
 		require.True(t, e.ended())
 	})
 }
+
+// The watch shows that there is another heir, and nothing changes after it.
+func TestAnHeirThatCouldNotBeReadIsReadAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		a, b := newHost(t, store, "a", nil), newHost(t, store, "b", nil)
+		a.run(0)
+		_, client := serve(t, a)
+		time.Sleep(time.Second)
+		e := listen(t, client)
+		e.present()
+		a.read.On(kvfault.Get).Fail(errors.New("too busy"))
+		b.run(0)
+		time.Sleep(time.Second)
+		a.read.Heal()
+		require.Equal(t, "b", e.want("heir").data["id"])
+	})
+}

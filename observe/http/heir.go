@@ -26,7 +26,10 @@ func (h *Handler) lookAtHeir(ctx context.Context, tell func(event)) {
 				break
 			}
 			next, ok := h.heir()
-			if ok && (!known || next != last) {
+			if !ok { // it is read again when the watch begins again
+				break
+			}
+			if !known || next != last {
 				last, known = next, true
 				tell(newEvent(eventHeir, 0, next))
 			}

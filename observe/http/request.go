@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/views"
+	"github.com/electkv/election/kv"
 )
 
 // longestID is that of Options.ID, in bytes.
@@ -39,13 +41,45 @@ func (h *Handler) guarded(next http.HandlerFunc) http.HandlerFunc {
 
 // resign asks this process to step down, or with ?any whichever leads.
 func (h *Handler) resign(w http.ResponseWriter, r *http.Request) {
-	if !h.leads() && !r.URL.Query().Has("any") {
-		refuse(w, r, http.StatusConflict, errors.New("this process does not lead: ask the one that does, or add ?any to ask whichever leads"))
+	if r.URL.Query().Has("any") {
+		h.carryOut(w, r, func(ctx context.Context) error {
+			return election.RequestResign(ctx, h.store, h.candidate.Name())
+		})
 		return
 	}
+	status := h.candidate.Status()
+	if status.Role != election.RoleLeader {
+		refuse(w, r, http.StatusConflict, errNotLeader)
+		return
+	}
+	own := views.Over(h.store, ownTerm{h.store, h.candidate.Name(), status.Token})
 	h.carryOut(w, r, func(ctx context.Context) error {
-		return election.RequestResign(ctx, h.store, h.candidate.Name())
+		err := election.RequestResign(ctx, own, h.candidate.Name())
+		if errors.Is(err, election.ErrNoLeader) {
+			return fmt.Errorf("%w: %w", errNotLeader, err)
+		}
+		return err
 	})
+}
+
+// errNotLeader refuses to depose another process.
+var errNotLeader = errors.New("this process does not lead: ask the one that does, or add ?any to ask whichever leads")
+
+// An ownTerm is a store that does not show another term than this process's. The store may be read
+// after that has ended, and another process must not be deposed then.
+type ownTerm struct {
+	kv.Store
+	name  string
+	token uint64
+}
+
+// Get implements [kv.Store].
+func (s ownTerm) Get(ctx context.Context, name string) (kv.Record, error) {
+	rec, err := s.Store.Get(ctx, name)
+	if err == nil && name == s.name && rec.Token != s.token {
+		return kv.Record{}, kv.ErrVacant
+	}
+	return rec, err
 }
 
 // transfer asks the leader to hand over.
@@ -68,7 +102,7 @@ func (h *Handler) transfer(w http.ResponseWriter, r *http.Request) {
 // carryOut makes a request to the leader, and answers who leads after it. If the client goes
 // before the leader has agreed, the request is withdrawn.
 func (h *Handler) carryOut(w http.ResponseWriter, r *http.Request, ask func(context.Context) error) {
-	err := ask(r.Context())
+	err := h.untilClosed(r.Context(), ask)
 	switch {
 	case err == nil:
 	case errors.Is(err, election.ErrNoLeader), errors.Is(err, election.ErrHeld),
@@ -85,6 +119,20 @@ func (h *Handler) carryOut(w http.ResponseWriter, r *http.Request, ask func(cont
 		return
 	}
 	answer(w, r, http.StatusOK, done{title: t})
+}
+
+// untilClosed does what Close ends, and waits for.
+func (h *Handler) untilClosed(ctx context.Context, do func(context.Context) error) (err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stop := context.AfterFunc(h.ctx, func() { cancel(errClosed) })
+	defer stop()
+	done := make(chan struct{})
+	if !h.start(func() { defer close(done); err = do(ctx) }) {
+		return errClosed
+	}
+	<-done
+	return err
 }
 
 // done is the answer if the leader has done what was asked for.

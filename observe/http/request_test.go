@@ -96,3 +96,48 @@ func TestARequestThatTheStoreDoesNotTakeIsNotSaidToBeDone(t *testing.T) {
 		require.Contains(t, body, `{"error":"`)
 	})
 }
+
+// The term ends while the store is asked who leads, and then another leads.
+func TestResignIsForTheTermInWhichItWasAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
+		a.run(0)
+		time.Sleep(time.Second)
+		b.run(0)
+		time.Sleep(time.Second)
+		a.own.On().DropRequests()
+		a.read.On(kvfault.Get).DelayRequests(3 * ttl)
+		code, body := a.post("/resign")
+		require.Equal(t, http.StatusConflict, code, body)
+		require.Contains(t, body, "add ?any")
+		require.Equal(t, election.RoleLeader, b.candidate.Status().Role)
+		a.own.Heal()
+	})
+}
+
+func TestCloseEndsRequestsToTheLeaderAndWaitsForThem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := memkv.New()
+		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
+		a.run(time.Hour)
+		time.Sleep(time.Second)
+		b.run(0)
+		time.Sleep(time.Second)
+		answered := make(chan int, 1)
+		go func() {
+			code, _ := b.post("/transfer?to=b")
+			answered <- code
+		}()
+		time.Sleep(time.Second)
+		b.read.On(kvfault.Delete).DelayRequests(time.Second) // of the request
+		began := time.Now()
+		b.Close()
+		require.Equal(t, time.Second, time.Since(began))
+		synctest.Wait()
+		require.Len(t, answered, 1)
+		require.Equal(t, http.StatusServiceUnavailable, <-answered)
+		code, body := b.post("/transfer?to=b")
+		require.Equal(t, http.StatusServiceUnavailable, code, body)
+	})
+}

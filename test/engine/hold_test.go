@@ -107,12 +107,16 @@ func TestOneAttemptThatIsElectedBesideAHoldGivesTheSafeUp(t *testing.T) {
 		late := kvfault.Wrap(store)
 		late.On(kvfault.Create).DelayRequests(time.Second)
 		result, began := make(chan error), time.Now()
-		go func() { result <- b.candidate(late.Store, "b", holding).TryRun(t.Context(), s.work("b", 0)) }()
+		var c chronicle
+		told := func(o *election.Options) { o.Hooks = c.hooks() }
+		go func() { result <- b.candidate(late.Store, "b", holding, told).TryRun(t.Context(), s.work("b", 0)) }()
 		time.Sleep(time.Second / 2)
 		require.NoError(t, b.candidate(store, "a", holding).TryRun(t.Context(), s.work("a", 0)))
 		require.ErrorIs(t, <-result, election.ErrHeld)
 		require.Equal(t, 2*time.Second, time.Since(began), "two creates, and no wait")
 		require.Equal(t, []string{"a"}, s.ids())
+		require.Equal(t, election.ReasonResigned, c.soFar().ends[0].Reason, "no work has finished")
+		require.Equal(t, "get hold ok", c.asked()[0])
 		_, err := store.Get(t.Context(), b.name)
 		require.ErrorIs(t, err, kv.ErrVacant, "the safe is given up")
 		_, err = store.Get(t.Context(), b.name+":hold")

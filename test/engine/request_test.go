@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +119,29 @@ func TestATransferThatWasAskedForIsDoneWhenTheRightOneLeads(t *testing.T) {
 			})
 		})
 	}
+}
+
+// The leader has agreed, the candidate that was called vanishes, and there is no other.
+func TestATransferThatNobodyFollowsComesToAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		rec, err := store.Create(t.Context(), b.name, kv.Record{Signature: "a/1", TTL: ttl})
+		require.NoError(t, err)
+		asked, began := make(chan error, 1), time.Now()
+		go func() { asked <- election.RequestTransfer(t.Context(), store, b.name, "b") }()
+		time.Sleep(time.Second)
+		request, err := store.Get(t.Context(), b.name+":request")
+		require.NoError(t, err)
+		agreed := request
+		agreed.Value = strings.Replace(request.Value, "}", `,"answer":"accepted"}`, 1)
+		_, err = store.Swap(t.Context(), b.name+":request", request, agreed)
+		require.NoError(t, err)
+		require.NoError(t, store.Delete(t.Context(), b.name, rec))
+		err = <-asked
+		require.ErrorIs(t, err, election.ErrNoLeader)
+		require.ErrorContains(t, err, "nobody has followed")
+		require.LessOrEqual(t, time.Since(began), 3*ttl)
+	})
 }
 
 func TestALeaderThatWasAskedToHasResignedWhenTheSafeIsEmpty(t *testing.T) {

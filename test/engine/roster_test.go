@@ -443,6 +443,16 @@ func TestARosterOfTenThousandIsListedAndAnEndlessOneIsNot(t *testing.T) {
 	})
 }
 
+func TestAReaderOfTheRosterMayPanic(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		require.PanicsWithValue(t, "enough", func() {
+			for range election.WatchMembers(t.Context(), memkv.New(), "billing") {
+				panic("enough")
+			}
+		})
+	})
+}
+
 func TestAWatchOfTheRosterTellsOfEachChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)

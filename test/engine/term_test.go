@@ -196,6 +196,28 @@ func TestResignTellsOfALossWhateverElseGoesWrong(t *testing.T) {
 	}
 }
 
+// The store answers after the caller of Resign has given up, and tells only then that the record
+// was gone.
+func TestALossIsToldByTheResignThatFindsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		term, err := b.candidate(faults.Store, "a", noHeir).Campaign(t.Context())
+		require.NoError(t, err)
+		faults.On(kvfault.Watch).DropRequests()
+		faults.On(kvfault.Delete).DelayRequests(ttl / 8)
+		store.Remove(b.name)
+		short, cancel := context.WithTimeout(t.Context(), ttl/16)
+		defer cancel()
+		err = term.Resign(short)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.NotErrorIs(t, err, election.ErrLost, "that is not known yet")
+		time.Sleep(ttl / 4)
+		require.ErrorIs(t, term.Resign(t.Context()), election.ErrLost)
+		require.NoError(t, term.Resign(t.Context()), "that is told once")
+	})
+}
+
 // resignSoon resigns, and does not wait for long.
 func resignSoon(t *testing.T, term *election.Term) error {
 	t.Helper()

@@ -18,6 +18,9 @@
 //   - the pipe closes: elect is dead,
 //   - COMMAND itself ends and leaves processes behind.
 //
+// If elect is dead, the guard then releases the lease, so that others do not wait for the TTL
+// (Spec.Release, and release.go of the command).
+//
 // Grace counts from the end of trust at the latest, so whoever reckons trust
 // takes the grace off first.
 //
