@@ -92,6 +92,22 @@ func TestCountsAgreeWithWhatHappened(t *testing.T) {
 	})
 }
 
+// The calls that would have said that two campaigns were over were dropped.
+func TestCandidatesWhoseEndWasDroppedAreLeftOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProcess(t, memkv.New(), nil)
+		p.run(p.candidate("billing", "a"), 0)
+		for i, id := range []string{"b", "c"} {
+			p.hooks.CampaignStart(t.Context(), election.CampaignStartInfo{
+				HookInfo: election.HookInfo{Candidate: p.candidate("billing", id), Campaign: uint64(1<<40 + i)},
+			})
+		}
+		p.has(map[string]float64{"election_role{billing,idle}": 2, "election_role{billing,leader}": 1})
+		p.hooks.Dropped(t.Context(), election.DroppedInfo{Calls: 2})
+		p.has(map[string]float64{"election_role{billing,idle}": 0, "election_role{billing,leader}": 1})
+	})
+}
+
 func TestMetricsFollowTheConventions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newProcess(t, memkv.New(), nil)

@@ -50,7 +50,10 @@ func (m *Metrics) newHooks() *election.Hooks {
 				m.counts.errors.WithLabelValues(m.label(i.HookInfo), string(i.Op)).Inc()
 			}
 		},
-		Dropped: func(_ context.Context, i election.DroppedInfo) { m.counts.dropped.Add(float64(i.Calls)) },
+		Dropped: func(_ context.Context, i election.DroppedInfo) {
+			m.counts.dropped.Add(float64(i.Calls))
+			m.known.sweep()
+		},
 	}
 }
 

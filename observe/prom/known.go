@@ -79,6 +79,21 @@ func (k *known) leave(i election.HookInfo) {
 	e.heard(i.Candidate.Status().Contact)
 }
 
+// sweep leaves out the candidates that neither campaign nor lead: calls of hooks were dropped, and
+// maybe those that would have said so.
+func (k *known) sweep() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.elections {
+		for number, c := range e.campaigns {
+			if status := c.Status(); status.Role == election.RoleIdle {
+				delete(e.campaigns, number)
+				e.heard(status.Contact)
+			}
+		}
+	}
+}
+
 // forget drops an election. It returns the series that has no more of them.
 func (k *known) forget(name string) *series {
 	k.mu.Lock()
