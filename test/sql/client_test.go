@@ -66,8 +66,10 @@ func inMariaDB(t testing.TB, addr string) *place {
 	return at(t, sqlkv.MySQL, testenv.MySQLDSN(addr, testenv.NewMySQLDatabase(t, addr)))
 }
 
+// inSQLite returns a new file. As the servers of tests do, it does without fsync, which waits for
+// seconds while other processes write much.
 func inSQLite(t testing.TB) *place {
-	return at(t, sqlkv.SQLite, "file:"+filepath.Join(t.TempDir(), "election.db")+"?_pragma=journal_mode(WAL)")
+	return at(t, sqlkv.SQLite, "file:"+filepath.Join(t.TempDir(), "election.db")+"?_pragma=journal_mode(WAL)&_pragma=synchronous(OFF)")
 }
 
 // at makes the table.
