@@ -56,7 +56,7 @@ func (h *Handler) resign(w http.ResponseWriter, r *http.Request) {
 	h.carryOut(w, r, func(ctx context.Context) error {
 		err := election.RequestResign(ctx, own, h.candidate.Name())
 		if errors.Is(err, election.ErrNoLeader) {
-			return fmt.Errorf("%w: %w", errNotLeader, err)
+			return errNotLeader
 		}
 		return err
 	})
@@ -105,7 +105,7 @@ func (h *Handler) carryOut(w http.ResponseWriter, r *http.Request, ask func(cont
 	err := h.untilClosed(r.Context(), ask)
 	switch {
 	case err == nil:
-	case errors.Is(err, election.ErrNoLeader), errors.Is(err, election.ErrHeld),
+	case errors.Is(err, errNotLeader), errors.Is(err, election.ErrNoLeader), errors.Is(err, election.ErrHeld),
 		errors.Is(err, election.ErrNoHeir), errors.Is(err, election.ErrNoSuccession):
 		refuse(w, r, http.StatusConflict, err)
 		return

@@ -23,14 +23,22 @@ func (h *host) post(target string) (code int, body string) {
 	return w.Code, w.Body.String()
 }
 
+// leaderAndHeir returns two hosts on a store, of which the second is the heir of the first. The
+// first one's work goes on for a while after it was told to stop.
+func leaderAndHeir(t *testing.T, goesOn time.Duration) (a, b *host) {
+	t.Helper()
+	store := memkv.New()
+	a, b = newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
+	a.run(goesOn)
+	time.Sleep(time.Second)
+	b.run(0)
+	time.Sleep(time.Second)
+	return a, b
+}
+
 func TestResignIsAnsweredWhenTheWorkHasStoppedAndAnotherLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memkv.New()
-		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
-		a.run(3 * time.Second)
-		time.Sleep(time.Second)
-		b.run(0)
-		time.Sleep(time.Second)
+		a, b := leaderAndHeir(t, 3*time.Second)
 		began := time.Now()
 		code, body := a.post("/resign")
 		require.Equal(t, http.StatusOK, code, body)
@@ -45,12 +53,7 @@ func TestResignIsAnsweredWhenTheWorkHasStoppedAndAnotherLeads(t *testing.T) {
 // A hook that runs before each process stops must not depose another.
 func TestResignIsForTheProcessThatIsAskedUnlessAnyMay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memkv.New()
-		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
-		a.run(0)
-		time.Sleep(time.Second)
-		b.run(0)
-		time.Sleep(time.Second)
+		a, b := leaderAndHeir(t, 0)
 		code, body := b.post("/resign")
 		require.Equal(t, http.StatusConflict, code)
 		require.Contains(t, body, "add ?any")
@@ -100,12 +103,7 @@ func TestARequestThatTheStoreDoesNotTakeIsNotSaidToBeDone(t *testing.T) {
 // The term ends while the store is asked who leads, and then another leads.
 func TestResignIsForTheTermInWhichItWasAskedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memkv.New()
-		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
-		a.run(0)
-		time.Sleep(time.Second)
-		b.run(0)
-		time.Sleep(time.Second)
+		a, b := leaderAndHeir(t, 0)
 		a.own.On().DropRequests()
 		a.read.On(kvfault.Get).DelayRequests(3 * ttl)
 		code, body := a.post("/resign")
@@ -118,12 +116,7 @@ func TestResignIsForTheTermInWhichItWasAskedFor(t *testing.T) {
 
 func TestCloseEndsRequestsToTheLeaderAndWaitsForThem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memkv.New()
-		a, b := newHost(t, store, "a", withToken()), newHost(t, store, "b", withToken())
-		a.run(time.Hour)
-		time.Sleep(time.Second)
-		b.run(0)
-		time.Sleep(time.Second)
+		_, b := leaderAndHeir(t, time.Hour)
 		answered := make(chan int, 1)
 		go func() {
 			code, _ := b.post("/transfer?to=b")
