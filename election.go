@@ -71,10 +71,10 @@ type Options struct {
 	TTL time.Duration
 
 	// Margin is the time from the end of a term that is not refreshed to the moment when the
-	// store may give the lease to another candidate. It covers clocks that run at different rates, and the time that work
-	// needs to stop after its context has ended. If your work needs longer, raise it.
-	// The package documentation has the least that is safe. Default: a tenth of the
-	// TTL, or that least.
+	// store may give the lease to another candidate. It covers clocks that run at different
+	// rates, and the time that work needs to stop after its context has ended. If your work
+	// needs longer, raise it. The package documentation has the least that is safe. Default: a
+	// tenth of the TTL, or that least.
 	Margin time.Duration
 
 	// Succession is the order in which candidates succeed each other: FirstCome,

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -128,7 +129,9 @@ func TestATransferThatNobodyFollowsComesToAnEnd(t *testing.T) {
 		rec, err := store.Create(t.Context(), b.name, kv.Record{Signature: "a/1", TTL: ttl})
 		require.NoError(t, err)
 		asked, began := make(chan error, 1), time.Now()
-		go func() { asked <- election.RequestTransfer(t.Context(), store, b.name, "b") }()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*ttl)
+		defer cancel()
+		go func() { asked <- election.RequestTransfer(ctx, store, b.name, "b") }()
 		time.Sleep(time.Second)
 		request, err := store.Get(t.Context(), b.name+":request")
 		require.NoError(t, err)

@@ -445,11 +445,14 @@ func TestARosterOfTenThousandIsListedAndAnEndlessOneIsNot(t *testing.T) {
 
 func TestAReaderOfTheRosterMayPanic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), ttl)
+		defer cancel()
 		require.PanicsWithValue(t, "enough", func() {
-			for range election.WatchMembers(t.Context(), memkv.New(), "billing") {
+			for range election.WatchMembers(ctx, memkv.New(), "billing") {
 				panic("enough")
 			}
 		})
+		require.NoError(t, ctx.Err(), "it does not wait for the end of its context")
 	})
 }
 
