@@ -4,7 +4,11 @@ package browser_test
 
 import (
 	"bytes"
+	"fmt"
 	"image/png"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,4 +47,26 @@ func TestABrowserTellsWhatGoesWrongInAPage(t *testing.T) {
 	require.Eventually(t, func() bool { return len(tab.Wrongs()) == 2 }, 10*time.Second, 10*time.Millisecond, "%v", tab.Wrongs())
 	require.Contains(t, tab.Wrongs()[0], "alas")
 	require.Contains(t, tab.Wrongs()[1], "oh dear")
+}
+
+func TestAPageIsLoadedAgainIfTheServerDroppedARequestOfIt(t *testing.T) {
+	var dropped atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path != "/page.js":
+			w.Header().Set("Content-Type", "text/html")
+			fmt.Fprint(w, `<title>t</title><link rel="icon" href="data:,"><script src="/page.js"></script>`)
+		case !dropped.Swap(true):
+			panic(http.ErrAbortHandler)
+		default:
+			w.Header().Set("Content-Type", "text/javascript")
+			fmt.Fprint(w, "document.title = 'loaded'")
+		}
+	}))
+	defer server.Close()
+	server.Config.SetKeepAlivesEnabled(false) // a request on a connection that was used is sent again
+	tab := browser.Start(t).Open(server.URL, browser.Screen{Width: 500, Height: 300})
+	require.True(t, dropped.Load())
+	require.Equal(t, "loaded", tab.Eval("document.title"))
+	require.Empty(t, tab.Wrongs())
 }

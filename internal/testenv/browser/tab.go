@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,6 +19,7 @@ type Tab struct {
 
 	mu     sync.Mutex
 	wrongs []string
+	cut    bool // a request failed on its way to the server
 }
 
 // A Screen is what a page is shown on.
@@ -42,9 +44,39 @@ func (b *Browser) Open(url string, screen Screen) *Tab {
 		t.Call(domain+".enable", nil, nil)
 	}
 	t.Show(screen)
-	t.Call("Page.navigate", map[string]any{"url": url}, nil)
+	for range loads {
+		if t.load(url) {
+			return t
+		}
+	}
+	t.browser.must(fmt.Errorf("%s was not loaded in %d attempts: %q", url, loads, t.Wrongs()))
+	return nil
+}
+
+// loads is how often a page is loaded at most. Chromium gives up a request when an address of
+// this machine comes or goes, as other tests have it, and when a server lost its patience with a
+// browser that was starved. That says nothing of the page, which lacks its script then.
+const loads = 3
+
+// load loads a page, and waits until it is complete. It reports whether no request failed on its
+// way to the server.
+func (t *Tab) load(url string) bool {
+	t.browser.t.Helper()
+	t.mu.Lock()
+	t.wrongs, t.cut = nil, false
+	t.mu.Unlock()
+	var navigation struct{ ErrorText string }
+	t.Call("Page.navigate", map[string]any{"url": url}, &navigation)
+	if navigation.ErrorText != "" {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.wrongs = append(t.wrongs, navigation.ErrorText)
+		return false
+	}
 	t.Await("document.readyState === 'complete' && location.href !== 'about:blank'")
-	return t
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.cut
 }
 
 // Close closes the tab, as a user does.
@@ -108,7 +140,7 @@ func (t *Tab) Await(expression string) {
 		}
 		if time.Since(begun) > patience {
 			text, _ := t.eval("document.body.innerText")
-			t.browser.must(fmt.Errorf("%s is not true after %v, but %v (%v); the page says:\n%v", expression, patience, value, err, text))
+			t.browser.must(fmt.Errorf("%s is not true after %v, but %v (%v); what went wrong: %q; the page says:\n%v", expression, patience, value, err, t.Wrongs(), text))
 		}
 	}
 }
@@ -188,6 +220,7 @@ func (t *Tab) hear(m message) {
 			Entry struct{ Level, Text, URL string }
 		}
 		if json.Unmarshal(m.Params, &log) == nil && log.Entry.Level != "verbose" {
+			t.cut = t.cut || strings.Contains(log.Entry.Text, "net::ERR_")
 			t.wrongs = append(t.wrongs, log.Entry.Text+" "+log.Entry.URL)
 		}
 	}
