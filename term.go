@@ -32,6 +32,7 @@ type Term struct {
 	called bool          // it ended for an heir that was called, which a watch may not show yet
 	deaths *time.Timer   // ends the term when trust has run out
 	vigil  *vigil        // has it look at the clock meanwhile
+	recall func()        // ends the call for an heir that is on its way; nil if there is none
 
 	lease   machine.Trust // that the store keeps others out, also after the end of the term
 	missed  bool          // the record is gone
@@ -187,24 +188,29 @@ func (t *Term) publish(ctx context.Context, change func(*machine.Text)) error {
 		return err
 	}
 	defer t.saying.unlock()
-	said := t.c.say(change)
-	select {
-	case err := <-said:
-		if err == nil {
-			return nil
+	said, ended := t.c.say(change), t.ctx.Done()
+	for {
+		select {
+		case err := <-said:
+			if err == nil {
+				return nil
+			}
+			if ended := t.Err(); ended != nil {
+				return ended
+			}
+			return err
+		case <-ended:
+			if err := t.Err(); err != nil {
+				return err
+			}
+			ended = nil // the context of Run has ended, and the term goes on until the work has returned
+		case <-ctx.Done():
+			if err := t.Err(); err != nil {
+				return err
+			}
+			return t.c.withTrouble(causeOf(ctx))
 		}
-		if ended := t.Err(); ended != nil {
-			return ended
-		}
-		return err
-	case <-t.ctx.Done():
-		return t.Err()
-	case <-ctx.Done():
 	}
-	if err := t.Err(); err != nil {
-		return err
-	}
-	return t.c.withTrouble(causeOf(ctx))
 }
 
 // Resign ends the term and frees the safe, so that the next candidate can be
@@ -319,13 +325,25 @@ func (t *Term) latch(why error, reason Reason, called bool) (first bool, cause e
 		t.deaths.Stop()
 	}
 	cause = t.cause
+	recall := t.recall
 	t.mu.Unlock()
 	if first {
 		t.kill(cause)
+		if recall != nil {
+			recall()
+		}
 		t.announce()
 		t.vigil.leave(t)
 	}
 	return first, cause
+}
+
+// boundCall has the end of the term also end a call for an heir, by a function that does not block;
+// nil: no more. The term's context may have ended before, with that of Run.
+func (t *Term) boundCall(recall func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.recall = recall
 }
 
 // why returns the reason why the term has ended, in a word.

@@ -75,13 +75,14 @@ func (t *Term) nominate(ctx context.Context, id string) (heir kv.Record, _ error
 		return heir, err
 	}
 	defer t.calling.unlock()
+	waiting, cancel := context.WithTimeout(ctx, t.c.opts.TTL)
+	defer cancel()
+	t.boundCall(cancel)
+	defer t.boundCall(nil)
 	if err := t.Err(); err != nil {
 		return heir, err
 	}
 	s := newNomination(t, id)
-	waiting, cancel := context.WithTimeout(ctx, t.c.opts.TTL)
-	defer cancel()
-	defer context.AfterFunc(t.ctx.Context, cancel)()
 	settling, settled := outlasting(waiting, t.c.pace.Attempt/3) // a release waits for this call
 	defer settled()
 	err := s.run(waiting, settling)

@@ -241,6 +241,55 @@ func TestShutdownKeepsTheLeaseUntilTheWorkHasReturned(t *testing.T) {
 	})
 }
 
+func TestALeaderPublishesAndTransfersUntilItsWorkHasReturned(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		faults := kvfault.Wrap(store)
+		stopA := b.runWith(b.candidate(faults.Store, "a", firstCome), "a", func(ctx context.Context, term *election.Term) error {
+			<-ctx.Done()
+			ctx = context.WithoutCancel(ctx)
+			faults.On(kvfault.Swap).DelayReplies(ttl / 20)
+			assert.NoError(t, term.Proclaim(ctx, "bye"))
+			rec, err := store.Get(ctx, b.name)
+			assert.NoError(t, err)
+			assert.Equal(t, "bye", rec.Value)
+			assert.NoError(t, term.SetHeirs(ctx, "b"))
+			rec, err = store.Get(ctx, b.name)
+			assert.NoError(t, err)
+			assert.Contains(t, rec.Note, `"b"`)
+			assert.ErrorIs(t, term.Transfer(ctx, "nobody"), election.ErrNoHeir)
+			assert.NoError(t, term.Err())
+			assert.NoError(t, term.Transfer(ctx, "b"))
+			assert.ErrorIs(t, term.Err(), election.ErrResigned)
+			return nil
+		})
+		time.Sleep(ttl)
+		stopB := b.run(b.candidate(store, "b", firstCome), "b")
+		time.Sleep(ttl)
+		require.ErrorIs(t, stopA(), context.Canceled)
+		synctest.Wait()
+		require.Equal(t, "a b", b.leaders())
+		stopB()
+	})
+}
+
+func TestACallForAnHeirEndsWithATermWhoseWorkGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := memkv.New(), newBallot(t)
+		stop := b.runWith(b.candidate(store, "a", firstCome), "a", func(ctx context.Context, term *election.Term) error {
+			<-ctx.Done()
+			ctx = context.WithoutCancel(ctx)
+			time.AfterFunc(ttl/4, func() { assert.NoError(t, term.Resign(ctx)) })
+			began := time.Now()
+			assert.ErrorIs(t, term.Transfer(ctx, "nobody"), election.ErrResigned)
+			assert.Less(t, time.Since(began), ttl/2)
+			return nil
+		})
+		time.Sleep(ttl)
+		require.ErrorIs(t, stop(), context.Canceled)
+	})
+}
+
 func TestALeaderWhoseRecordIsDeletedStopsWithinASecondAndCampaignsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, b := memkv.New(), newBallot(t)
