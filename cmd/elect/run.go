@@ -26,17 +26,20 @@ Elect waits until it is elected, runs COMMAND, and keeps the lease as long as CO
 runs. When leadership ends, COMMAND and all its descendants get SIGTERM, and SIGKILL
 after --grace. The grace is counted back from the moment when the store may let another
 candidate lead. So everything is dead before then, even if elect itself is killed or
-stopped. (On Linux that is all descendants, daemons too; elsewhere, the process
-group.) Then elect campaigns again, unless --once is given.
+stopped. Then elect campaigns again, unless --once is given.
+
+This holds on Linux, for all descendants, daemons too. On other Unix systems only the
+process group of COMMAND is stopped; and if the store is a directory and elect is killed,
+another candidate may be elected before that.
 
 When COMMAND ends by itself, elect stops what COMMAND left behind, frees the lease and
 exits with COMMAND's status.
 
-If elect is killed, its guard process stops COMMAND and all its descendants, and frees
-the lease when the last of them is gone: the next leader need not wait for the TTL.
-(This is so on Linux, with stores that are servers, databases or directories.) The
-TTL keeps the others out as before if SIGKILL was needed to stop them, if --on-lost
-fails, if the guard or the host dies as well, and with --linger. Choose --linger if
+If elect is killed, its guard process stops COMMAND: SIGTERM, and SIGKILL after --grace.
+On Linux, except with peers, it then frees the lease when all descendants are gone: the
+next leader need not wait for the TTL. The TTL keeps the others out as before if SIGKILL
+was needed to stop them, if --on-lost fails, if the guard or the host dies as well, and
+with --linger. (In a directory the lease ends with the guard process.) Choose --linger if
 what COMMAND has sent elsewhere may take effect after COMMAND is dead.
 
 What a daemon starts for COMMAND (docker run, systemd-run, at, a job in a cluster) is
