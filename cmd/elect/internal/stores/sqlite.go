@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -123,6 +124,14 @@ func examineSQLite(ctx context.Context, db *Database, _ time.Duration) ([]Findin
 		sqliteJournal(journal, synchronous),
 		db.examineTable(ctx),
 	}, nil
+}
+
+// sqliteClock says by which clock of this host records expire.
+func sqliteClock() Finding {
+	if runtime.GOOS == "linux" {
+		return Finding{Level: OK, Subject: "clock", Found: "CLOCK_BOOTTIME: nobody can set it, and it counts time asleep"}
+	}
+	return Finding{Warn, "clock", "the wall clock", "if somebody sets it forward, a record may end too early", "do not set the clock while leaders rely on it"}
 }
 
 // sqliteJournal says what outlives a crash of the host. A crash of a process
