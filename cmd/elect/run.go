@@ -87,8 +87,9 @@ candidate.
 
 With --roster elect keeps a record of its own beside the election, for as long as it runs,
 so that elect serve, elect top and elect status -o json list it. The stores of etcd, Consul and
-Redis can do that. The record is at NAME:roster:KEY, with another KEY each time. It costs a
-leader no request, and a candidate that waits two or so per TTL. COMMAND never depends on it.
+Redis can do that. The record is at NAME:roster:KEY (in Redis {NAME}:election-roster:KEY), with
+another KEY each time. It costs a leader no request, and a candidate that waits two or so per
+TTL. COMMAND never depends on it.
 
 Once per tick: cron and timers start the same job on every host. Plain elect run then
 runs it once per host, one after the other.
