@@ -27,17 +27,18 @@ var (
 	// hand over, or because its Health check failed, its work returned or its context ended.
 	ErrResigned = errors.New("election: resigned")
 
-	// ErrHeld means that another has the safe: a leader, or another program's
-	// lock; or that the store keeps the safe closed for a while after its last owner.
-	// It is the error with which stores refuse a create.
+	// ErrHeld means that the safe is not free: a leader or another program's lock has it,
+	// or the store keeps it closed for a while after its last owner. TryCampaign and TryRun
+	// also return it while a hold keeps the election closed. It is the error with which
+	// stores refuse a create.
 	ErrHeld = kv.ErrHeld
 
 	// ErrNoHeir means that nobody is next in the succession, or that the candidate
 	// that was asked for is not.
 	ErrNoHeir = errors.New("election: no such heir")
 
-	// ErrStopped is matched by the error of Run and Notify when they return because
-	// their context has ended, as they were asked to.
+	// ErrStopped is matched by the error of Run, TryRun, Notify and Attend when they return
+	// because their context has ended, as they were asked to.
 	ErrStopped = errors.New("election: stopped")
 
 	// ErrNoLeader means that nobody leads at the moment.
