@@ -147,10 +147,11 @@ type Options struct {
 
 	// OnRole, if not nil, is called after each change of the candidate's role. Calls come
 	// one at a time and in order, on a goroutine of their own, so the role may have
-	// changed again by then. Only Run and TryRun, before they call lead, and the return
-	// of Run, TryRun, Campaign, TryCampaign, Resign, Transfer and Attend wait for calls, for a
-	// second at most. If the hook blocks, the
-	// oldest calls are dropped.
+	// changed again by then. Run and TryRun wait for these calls before they call lead. Run,
+	// TryRun, Campaign, TryCampaign, Resign, Transfer and Attend wait for them before they
+	// return (Resign and Transfer do not if they are called under Run or TryRun). Each waits
+	// for a second at most. Nothing else waits. If the hook blocks, the oldest calls are
+	// dropped.
 	OnRole func(Role)
 
 	// Health, if not nil, is called before the candidate claims a vacant safe, and a
