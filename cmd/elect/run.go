@@ -42,9 +42,9 @@ was needed to stop them, if --on-lost fails, if the guard or the host dies as we
 with --linger. (In a directory the lease ends with the guard process.) Choose --linger if
 what COMMAND has sent elsewhere may take effect after COMMAND is dead.
 
-What a daemon starts for COMMAND (docker run, systemd-run, at, a job in a cluster) is
-no descendant of COMMAND, and runs on when COMMAND is dead. --on-lost names a shell
-command that stops it. It runs when COMMAND is stopped, is killed or fails, but not
+A process that a daemon starts for COMMAND (docker run, systemd-run, at, a job in a
+cluster) is not a descendant of COMMAND, and runs on when COMMAND is dead. --on-lost names
+a shell command that stops it. It runs when COMMAND is stopped, is killed or fails, but not
 when COMMAND ends by itself with status 0. It has COMMAND's environment and the same
 --grace, counted from the same moment, and is killed when that is over. It also runs
 if elect is killed, but not if elect and its guard process, or the host, die at the same time:
@@ -60,9 +60,9 @@ name files stay.
 
 If the store is down when elect starts, elect waits for it, as in any later outage;
 the log says what is wrong. With --wait 0 elect gives up at once, with --wait 1m after a
-minute. What waiting cannot change ends elect at once: a malformed URL, credentials
-that the server refuses, a database that it does not have, a TTL that it does not
-grant.
+minute. Elect ends at once if waiting cannot help: at a malformed URL, at credentials
+that the server refuses, at a database that it does not have, or at a TTL that it does
+not grant.
 
 Without --ttl, the TTL is 15 s, or longer if --grace needs that, or the nearest TTL
 that the store takes. Without --grace, the grace is a third of the TTL, but at

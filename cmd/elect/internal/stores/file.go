@@ -37,7 +37,7 @@ func parseFile(l *location) (opener, error) {
 		return nil, errors.New("a directory has no host: write three slashes")
 	}
 	if !filepath.IsAbs(l.path) {
-		return nil, errors.New("the directory is not given from the root on")
+		return nil, errors.New("the directory is not an absolute path")
 	}
 	if err := l.oneOf(fileSystemParam, anyFileSystem); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func parseSQLite(l *location) (opener, error) {
 		return nil, errors.New("a file has no host: write three slashes")
 	}
 	if !filepath.IsAbs(l.path) {
-		return nil, errors.New("the file is not given from the root on")
+		return nil, errors.New("the file is not an absolute path")
 	}
 	file := filepath.Clean(l.path)
 	// A connection waits a while for others that write, rather than fail at once.
