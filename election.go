@@ -27,17 +27,18 @@ var (
 	// hand over, or because its Health check failed, its work returned or its context ended.
 	ErrResigned = errors.New("election: resigned")
 
-	// ErrHeld means that another has the safe: a leader, or another program's
-	// lock; or that the store keeps the safe closed for a while after its last owner.
-	// It is the error with which stores refuse a create.
+	// ErrHeld means that the safe is not free: a leader or another program's lock has it,
+	// or the store keeps it closed for a while after its last owner. TryCampaign and TryRun
+	// also return it while a hold keeps the election closed. It is the error with which
+	// stores refuse a create.
 	ErrHeld = kv.ErrHeld
 
 	// ErrNoHeir means that nobody is next in the succession, or that the candidate
 	// that was asked for is not.
 	ErrNoHeir = errors.New("election: no such heir")
 
-	// ErrStopped is matched by the error of Run and Notify when they return because
-	// their context has ended, as they were asked to.
+	// ErrStopped is matched by the error of Run, TryRun, Notify and Attend when they return
+	// because their context has ended, as they were asked to.
 	ErrStopped = errors.New("election: stopped")
 
 	// ErrNoLeader means that nobody leads at the moment.
@@ -146,10 +147,11 @@ type Options struct {
 
 	// OnRole, if not nil, is called after each change of the candidate's role. Calls come
 	// one at a time and in order, on a goroutine of their own, so the role may have
-	// changed again by then. Only Run and TryRun, before they call lead, and the return
-	// of Run, TryRun, Campaign, TryCampaign, Resign, Transfer and Attend wait for calls, for a
-	// second at most. If the hook blocks, the
-	// oldest calls are dropped.
+	// changed again by then. Run and TryRun wait for these calls before they call lead. Run,
+	// TryRun, Campaign, TryCampaign, Resign, Transfer and Attend wait for them before they
+	// return (Resign and Transfer do not if they are called under Run or TryRun). Each waits
+	// for a second at most. Nothing else waits. If the hook blocks, the oldest calls are
+	// dropped.
 	OnRole func(Role)
 
 	// Health, if not nil, is called before the candidate claims a vacant safe, and a

@@ -33,9 +33,10 @@ const ReasonGone Reason = "gone"
 // at most, or as many as fit into 768 bytes. It reads the leader's record, and returns
 // ErrNoLeader if nobody leads.
 //
-// The history is for people. Leaders carry it along in their records, and heirs remember
-// it, so it costs no request. What a leader and its heir knew is forgotten if both die at once.
-// There is none without heirs (Options.NoHeir), and other programs' locks are not in it.
+// The history is for people. Leaders carry it along in their records, and heirs remember it, so
+// it costs no request. If a leader and its heir die at the same time, the terms that only they
+// knew are forgotten. There is no history without heirs (Options.NoHeir), and other programs'
+// locks are not in it.
 func History(ctx context.Context, store kv.Store, name string) ([]PastTerm, error) {
 	rec, err := leaderRecord(ctx, store, name, "history")
 	if err != nil || rec.Foreign {

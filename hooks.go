@@ -64,7 +64,7 @@ type Hooks struct {
 type HookInfo struct {
 	Candidate *Candidate
 	Campaign  uint64    // tells the campaigns of a process apart; zero if none is known
-	Time      time.Time // when it happened. What took a while was over then
+	Time      time.Time // when it happened; for something that took time, when it ended
 }
 
 // A RoleChangeInfo is what Hooks.RoleChange is told.

@@ -158,16 +158,16 @@ func dateOf(ms int64) time.Time {
 const restOfMembers = 250 * time.Millisecond
 
 // WatchMembers yields what [Members] returns: the present state first, then again after changes,
-// merged if they come fast or if the reader is slow. What it yields is the reader's own.
+// merged if they come fast or if the reader is slow. The reader may keep and change the slice.
 //
 // While there is trouble with the store, WatchMembers yields the error and nil, at most a few
-// times a second, and goes on. It ends when ctx has ended or the store can never do what is
+// times per second, and goes on. It ends when ctx has ended or the store can never do what is
 // asked, and yields ctx's cause or the reason last.
 //
 // Its cost: a watch of the leader's safe and one of the heir's; what AwaitMembers of the store
-// takes (in etcd a watch, in Consul a blocking query, in Redis nothing); and for each change one
-// call of Members, as well as every two seconds in Redis. It reads no more often than four times
-// a second, and for no more than a fifth of the time.
+// takes (in etcd a watch, in Consul a blocking query, in Redis nothing); and for each change
+// one call of Members, as well as every two seconds in Redis. It reads no more often than four
+// times per second, and for no more than a fifth of the time.
 func WatchMembers(ctx context.Context, store kv.Store, name string) iter.Seq2[[]Member, error] {
 	return func(yield func([]Member, error) bool) {
 		if err := errors.Join(checkReserved(name), checkRoster(store)); err != nil {

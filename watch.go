@@ -103,7 +103,7 @@ func leaderRecord(ctx context.Context, store kv.Store, name, what string) (kv.Re
 // nobody leads it yields ErrNoLeader with a zero Leader, and goes on.
 //
 // While there is trouble with the store, Watch yields the error with a zero Leader, at
-// most a few times a second, and goes on. When the trouble is over it yields the leader
+// most a few times per second, and goes on. When the trouble is over it yields the leader
 // again, even if nothing has changed. It ends when ctx has ended or the store can never
 // do what is asked, and yields ctx's cause or the reason last.
 // So a reader need not break for any error.

@@ -31,9 +31,8 @@ type Options struct {
 
 	// TLS has the certificate of this process, its key, and in RootCAs the authority that signed
 	// those of all of them. The certificate is for the host in the ID, for clients and servers.
-	// Required, or GetTLS: there is no connection without TLS. What else may be set is that
-	// which paxoskv.Options.TLS describes; New refuses settings with which one side would not be
-	// verified.
+	// Required, or GetTLS: there is no connection without TLS. paxoskv.Options.TLS describes the
+	// other settings; New refuses settings with which one side would not be verified.
 	TLS *tls.Config
 
 	// GetTLS, in place of TLS, returns the settings for the next connection, so that certificate

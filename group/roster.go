@@ -25,9 +25,9 @@ type roster struct {
 // may be missing for a while:
 //
 //   - A member of this process's group that is not listed any more stays until the group has lost it. So
-//     a roster says whom to look for, and the group whether they are there.
-//   - An address that is listed several times counts once. What is no address is skipped, and
-//     logged when it is new.
+//     a roster says which processes to look for, and the group says whether they are there.
+//   - An address that is listed several times counts once. An entry that is not an address is skipped,
+//     and logged when it is new.
 //   - More than 64 with those members are an error, and the peers stay as they were. When the group has lost
 //     some, they are tried again.
 //

@@ -19,9 +19,9 @@
 //
 // # Wrappers
 //
-// What a store can do beyond a Store is told by its type: it may be a [Queue], a [HandOver], a
-// [Vacate], a [Batch], a [Board], a [Roster]. A struct that embeds a Store hides all of that. To keep it,
-// embed the type of the store that is wrapped:
+// The type of a store tells what it can do beyond a Store: it may be a [Queue], a [HandOver], a
+// [Vacate], a [Batch], a [Board], a [Roster]. A struct that embeds a Store hides all of that. To
+// keep it, embed the type of the store that is wrapped:
 //
 //	type counting struct {
 //		*etcdkv.Store // not kv.Store
@@ -243,7 +243,7 @@ type Store interface {
 	Watch(ctx context.Context, name string) iter.Seq2[Record, error]
 
 	// Lifetime says how long records with this ttl live. It sends no requests. A wrapper
-	// passes it on.
-	// It returns ErrInvalid if the store cannot honour ttl.
+	// returns what the wrapped store returns. Lifetime returns ErrInvalid if the store
+	// cannot honour ttl.
 	Lifetime(ttl time.Duration) (Lifetime, error)
 }

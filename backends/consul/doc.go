@@ -68,8 +68,8 @@
 // no term. For long TTLs it hardly pays: each of the leader's three refreshes per TTL is
 // a write to the Raft log, and ends the blocking queries of all candidates that wait, and
 // the leader's own. A candidate that has just begun to watch has to see a dead record for
-// a whole TTL, however old the record is. What a dead owner has left stays until the next
-// candidate comes, or somebody removes it.
+// a whole TTL, however old the record is. A dead owner's record stays until the next
+// candidate comes, or an operator removes it.
 //
 // A key has the text form of the record, which says that observers judge
 // ("observed":true), and flags of its own, 0x6f62736572766564. Each text has the index of
@@ -190,7 +190,7 @@
 //
 // An ACL token needs key:read and key:write for the keys, for their companions if values
 // are plain, and, unless observers judge, session:write for the agent's node. It needs
-// key:read and key:write for more keys where there is a succession or requests are obeyed
+// key:read and key:write for more keys where there is a succession or requests are accepted
 // (those with ":heir" and ":request" at the end), and with a hold, Options.Hold
 // (":hold"), and with a roster (":roster:" and more), where key:read for the name and ":roster:" as
 // a prefix is needed to list it: Consul leaves out what a token may not read. A hand-over writes the heir's own keys too.
@@ -221,13 +221,13 @@
 //   - Watch: one blocking query at a time. An unchanged safe costs one request each
 //     minute ([Options].Backstop), or each two TTLs of a live record if that is less, but
 //     at least 10 s. A refresh wakes no watch. At a key that is written all the time, a
-//     watch sends four requests a second. Plain values cost one more read each time it
+//     watch sends four requests per second. Plain values cost one more read each time it
 //     looks. The watches of one key over one client share the query; if there are more
 //     than 16 keys, the others are looked at in turns: see below.
 //
 // With [NewObserved], each operation is one request, a refused Create two; Create, Swap,
 // Refresh and Delete are one write. A watch sends one request for each refresh that it sees, and
-// no more than four a second for any length of time. With the shortest TTL, 500 ms, a leader sent 51 requests
+// no more than four per second for any length of time. With the shortest TTL, 500 ms, a leader sent 51 requests
 // in 4 s, half of them for its own watch, and a waiting candidate 24:
 //
 //	go test ./backends/consul -v -run 'CostsAFew|ObservedOperationCosts|AWaitingObserver'

@@ -51,10 +51,10 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]) and
-// refreshes many records at once ([kv.Batch]). Use [New] to make one. Its state is in
-// Consul, except for sessions that it has ready or lets records share. So any number of
-// Stores may share a client, and the safes.
+// Store is a [kv.Store] in Consul that hands over in one step ([kv.HandOver]), refreshes
+// many records at once ([kv.Batch]) and keeps rosters ([kv.Roster]). Use [New] to make
+// one. Its state is in Consul, except for sessions that it has ready or lets records
+// share. So any number of Stores may share a client, and the safes.
 type Store struct {
 	client   *api.Client
 	conns    *connections // of all stores that have the client

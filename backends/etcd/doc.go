@@ -93,14 +93,14 @@
 // it hardly pays: the leader's three writes per TTL go through the log, are synced, and
 // are kept until a compaction, while keep-alives touch no disk. And etcd pushes each
 // write to all candidates that wait. A candidate that has just begun to watch has to see
-// a dead record for a whole TTL, however old the record is. What a dead owner has left
-// stays until the next candidate comes, or somebody removes it.
+// a dead record for a whole TTL, however old the record is. A dead owner's record stays
+// until the next candidate comes, or an operator removes it.
 //
 // The rest is the same: a write is one Txn, and the token is the revision of the write
 // that brought the signature in. An operator who deletes the key frees the safe at once,
 // although its owner trusts its record until its watch or its next refresh tells of that.
-// What an etcd loses when it is restored from a snapshot, refreshes and revisions
-// included, is lost here too.
+// If an etcd is restored from a snapshot, the refreshes and revisions since the snapshot
+// are lost here too.
 //
 // The text at the key says that observers judge ("observed":true). To candidates of a
 // [Store] it is another program's lock, which nothing ends. To candidates of an
@@ -188,7 +188,7 @@
 // before those, users without permission could change leases.
 //
 // The user needs the permission readwrite on the prefix. (An election that has a
-// succession or obeys requests also has names with ":heir" and ":request" at the end, and
+// succession or accepts requests also has names with ":heir" and ":request" at the end, and
 // one with a hold has ":hold". With a roster, names have ":roster:" and more behind them.) If users log in with a password, the client logs in anew
 // for each keep-alive and each stream of watches (RefreshAll once for 127 records). The
 // server makes that costly on purpose: prefer client certificates.
@@ -200,8 +200,8 @@
 //
 // A client logs a warning for each request that fails, even if its caller has cancelled
 // it; a candidate does so when it no longer needs an answer. Wrap the client's
-// configuration in [Quiet] to be warned of everything but that. There is no such help for
-// a client that other code has made: it logs before this package hears of it.
+// configuration in [Quiet] to be warned of everything else. There is no such help for a
+// client that other code has made: it logs before this package hears of it.
 //
 // Do not put a proxy in between that answers Unavailable by itself: the client then
 // repeats a keep-alive without a pause until the context ends, some ten thousand times

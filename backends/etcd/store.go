@@ -43,12 +43,13 @@ type Options struct {
 	Backstop time.Duration
 }
 
-// A Store is a [kv.Store] in etcd that hands over and vacates in one step ([kv.HandOver],
-// [kv.Vacate]) and refreshes many records with few requests ([kv.Batch]). Use [New] to
-// make one. Its state is in etcd, except for a lease that it has ready, and which records
-// share a lease (see [Store.RefreshAll]). Any number of Stores may share the client and
-// the safes, but calls for a record that has shared a lease must go to the Store that it
-// came from.
+// A Store is a [kv.Store] in etcd that hands over and vacates in one step
+// ([kv.HandOver], [kv.Vacate]), refreshes many records with few requests ([kv.Batch]),
+// lets many callers watch a safe at the price of one ([kv.Board]) and keeps rosters
+// ([kv.Roster]). Use [New] to make one. Its state is in etcd, except for a lease that
+// it has ready, and which records share a lease (see [Store.RefreshAll]). Any number of
+// Stores may share the client and the safes, but calls for a record that has shared a
+// lease must go to the Store that it came from.
 type Store struct {
 	client   *clientv3.Client
 	opts     Options

@@ -51,7 +51,7 @@
 // page, its safe is vacant at once.
 //
 // A lasting record (kv.Record.Lasting), which keeps an election closed after its
-// leader has gone, has no holder. It fades at its deadline alone. After a restart of
+// leader has gone, has no holder. It expires only at its deadline. After a restart of
 // the host, and in a container with a boot id or time namespace of its own, the wall
 // clock tells when that is. If the wall clock is set forward, the record ends that much
 // earlier there. If it is set back, the record lasts that much longer; a record that
@@ -71,7 +71,7 @@
 //
 // A writer looks at the clock just before its rename. If it is stopped between
 // the two, beyond the deadline, its refresh may bring back a record that somebody
-// has already seen fade, as long as nobody has taken the safe. It never takes the
+// has already seen expire, as long as nobody has taken the safe. It never takes the
 // safe from anybody.
 //
 // System calls on files cannot be cancelled. The context is checked between
@@ -92,7 +92,7 @@
 // first is the wall clock in microseconds.
 //
 // A page has two lines of JSON. The first is what the file store needs: clock, deadline,
-// TTL, life file and name; for a lasting record also when it fades by the wall clock, and
+// TTL, life file and name; for a lasting record also when it expires by the wall clock, and
 // a life that has no file. The second is the text form of the record (package kv). Lease
 // names the life file and the safe.
 //

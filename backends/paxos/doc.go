@@ -30,8 +30,10 @@
 // slower of two clocks, one that stops while the host sleeps and one that does not.
 // Reads are linearizable.
 //
-// A majority must be there. A leader that cannot reach one stops when its TTL is over.
-// The record of a leader that died is over after its TTL, counted from its last refresh.
+// A majority must be there. A leader that cannot reach one stops a margin before its
+// TTL is over. The record of a leader that died is over after its TTL and 1 % (twice
+// the drift), counted from its last refresh. After a write that was cut off it may live
+// for up to seven rounds more ([Options].Round).
 //
 // Members keep leases in memory. A member that has just started is in quarantine: it
 // grants nothing for a little longer than [Options].MaxTTL and a round, until every
@@ -59,7 +61,7 @@
 // restarts.
 //
 // A name has at most 4 KiB; signature, value and note together 512 KiB. The TTL is
-// 100 ms to MaxTTL, and exact but for the drift. After a write that reached a minority,
+// 100 ms to MaxTTL, and exact, except for the drift. After a write that reached a minority,
 // a record may live longer by up to [Store.Lifetime]'s difference.
 //
 // A write that a majority refused is taken back from the other members. If its proposer
@@ -77,13 +79,13 @@
 // # Cost
 //
 // With n members, counting one's own acceptor, a read takes 2n messages in one round
-// trip. A change takes 5n-1 in two, of which n-1 tell the others. A create looks first,
+// trip. A change takes 5n-1 in two, of which n-1 tell the others. A create reads first,
 // and changes nothing if it finds a record. A read that finds an expired record writes
 // that down before it says so, which is a change.
 //
-// The member that changes the safe tells the watches. A watch also looks when it begins,
-// when the record should have expired, and every five seconds; in a client, every
-// second. A watch that no majority answers for five rounds ends with an error.
+// The member that changes the safe tells the watches. A watch also reads the safe when
+// it begins, when the record should have expired, and every five seconds; in a client,
+// every second. A watch that no majority answers for five rounds ends with an error.
 //
 // With a Dir, a member writes 16 bytes every ten seconds while it promises anything. A
 // name that nobody uses is forgotten after a quarantine.

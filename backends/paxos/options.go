@@ -84,7 +84,7 @@ type Options struct {
 	// Default: 5. At most 100.
 	Drift int
 
-	// Backstop is the longest time between two looks of a watch at a safe that does
+	// Backstop is the longest time between two reads, by a watch, of a safe that does
 	// not seem to change. It bounds how late a watch sees what it was told while it
 	// was cut off. Default: 5 s; 1 s for clients, since no member tells them.
 	Backstop time.Duration

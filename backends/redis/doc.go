@@ -31,7 +31,7 @@
 //     min-replicas-to-write make that less likely, not impossible.
 //   - A restart without an append-only file that is synced on each write
 //     (appendonly yes, appendfsync always) forgets what was not yet on disk.
-//   - Eviction: with any maxmemory-policy but noeviction the server may drop
+//   - Eviction: with any maxmemory-policy other than noeviction the server may drop
 //     records when memory is short.
 //   - Other programs that delete or overwrite keys that are not theirs, and FLUSHALL. The
 //     owner finds out at its next refresh. Cost says when a watch does.
@@ -181,7 +181,7 @@
 //
 // What such programs do with a record:
 //
-//   - They look whether the key is there, and wait. Whatever is there counts.
+//   - They check whether the key exists, and wait while it does, whatever its value.
 //   - Those that compare before they extend or release (redsync, redislock, rueidislock)
 //     leave it alone. A redislock with a Token of its own compares only the beginning of
 //     the value, so a plain value must not begin with that token.
@@ -210,22 +210,22 @@
 //
 //   - on all the keys: EVAL, EVALSHA, TYPE, EXISTS, GET, GETEX, SET, DEL, PTTL,
 //     PEXPIREAT (not where observers judge); and TIME; with a quarantine also INFO, and with plain values
-//     PEXPIRETIME; where there is a succession, or requests are heeded, on the keys
+//     PEXPIRETIME; where there is a succession, or requests are accepted, on the keys
 //     of the names with ":heir" and ":request" at the end too,
 //     and with a hold (Options.Hold) of those with ":hold";
 //   - with a roster on those keys also ZADD, ZREM, ZRANGEBYLEX and ZRANDMEMBER;
 //   - PING, which the client sends on its subscriptions;
 //   - on the channels "election:" + key: PUBLISH, SUBSCRIBE and UNSUBSCRIBE. Without
 //     these permissions all works, but watches learn of a release only at their next
-//     look. The messages contain the records: a user that may subscribe may read them;
+//     read. The messages contain the records: a user that may subscribe may read them;
 //   - on the channels "__keyspace@<db>__:" + key: SUBSCRIBE and UNSUBSCRIBE. If the
 //     server refuses, the store does not ask again until all its watches have ended.
 //
 // Get and Watch read by GETEX. A server that may not write refuses that: a replica, a
 // primary without the replicas that min-replicas-to-write demands, a server that cannot
-// save. What such a server shows may be out of date. The scripts are not read-only
-// commands, so that a cluster client with ReadOnly, RouteByLatency or RouteRandomly sends
-// them to the primary too.
+// save. Its data may be out of date. The scripts are not read-only commands, so that a
+// cluster client with ReadOnly, RouteByLatency or RouteRandomly sends them to the
+// primary too.
 //
 // HandOver and Vacate need the keys of two safes. In a cluster they are in one slot if
 // both names have the same hash tag, as "{jobs}" and "{jobs}:heir" do. If not, they
@@ -269,36 +269,36 @@
 // refresh 10,000 records with texts of about 200 bytes took the server 36 ms of its
 // processor; one by one, it took 650 ms.
 //
-// A watch looks (one EVALSHA) at its beginning, when its subscription stands, after each
-// hint, when the record's expiry is due (within 21 ms after it), and at intervals of at
-// most Options.Backstop (1 s, less up to a quarter). So a leader learns within about a
-// second that its record was deleted or overwritten. All watches of a Store together make
-// up to a hundred looks per second without a hint: with more than a hundred safes the
-// intervals are longer, and twenty times as long at vacant ones. All watches of a safe by
-// one Store share these looks, which cost about one per second, however many candidates
+// A watch reads the safe (one EVALSHA) at its beginning, when its subscription stands,
+// after each hint, when the record's expiry is due (within 21 ms after it), and at
+// intervals of at most Options.Backstop (1 s, less up to a quarter). So a leader learns
+// within about a second that its record was deleted or overwritten. All watches of a Store
+// together make up to a hundred reads per second without a hint: with more than a hundred
+// safes the intervals are longer, and twenty times as long at vacant ones. All watches of
+// a safe by one Store share these reads, about one per second, however many candidates
 // wait. With thousands of processes, or with keyspace events, a longer Backstop will do.
-// Processes that wait for the same expiry look at moments spread over 20 ms. Hints make
-// no watch look more often than every 10 ms.
+// Processes that wait for the same expiry read at moments spread over 20 ms. Hints make
+// no watch read more often than every 10 ms.
 //
 // Hints come from the scripts, which publish each change, at once, with the record that
 // they have written and the revision before it. A watch that has shown that revision
-// shows the record at once, and then looks: the look corrects a message that is lost,
-// late or false. Hints also come from keyspace events where the server's
+// shows the record at once, and then reads the safe, which corrects a message that is
+// lost, late or false. Hints also come from keyspace events where the server's
 // notify-keyspace-events has them ("Kg$xe" will do): these tell what other programs do.
 // Neither is needed, and this package never changes the setting. Without events, another
-// program's DEL or SET is seen at the next look, by the intervals above; expiry never
+// program's DEL or SET is seen at the next read, by the intervals above; expiry never
 // depends on events, which were seen 39 s late. In a cluster, a node tells only of its
 // own keys, so events are heard for some keys only.
 //
 // All watches of a Store share one connection for their subscriptions, pinged
 // every 5 s, outside the client's pool; it lasts as long as anybody watches.
 //
-// A hand-over to an heir is one EVALSHA of the leader and one look of each process that
-// watches the leader's safe. Without an heir it is one EVALSHA, a look of each process
+// A hand-over to an heir is one EVALSHA of the leader and one read by each process that
+// watches the leader's safe. Without an heir it is one EVALSHA, a read by each process
 // that waits, and the creates of the candidates that claim the safe.
 //
-// Where observers judge, a watch looks after each refresh too, and after half the
+// Where observers judge, a watch reads the safe after each refresh too, and after half the
 // record's TTL if nothing hints at one: with a TTL of 15 s, that is once in five seconds
-// beside the looks of the Backstop. It looks once more before it takes a record for dead.
+// beside the reads of the Backstop. It reads once more before it takes a record for dead.
 // Where keyspace events are on, each refresh is a hint twice.
 package rediskv

@@ -27,11 +27,11 @@ type Options struct {
 	// key has the record's text.
 	Plain bool
 
-	// Backstop is the longest time between two looks of a watch at a safe that does not
+	// Backstop is the longest time between two reads, by a watch, of a safe that does not
 	// seem to change. It bounds how late a watch, a leader's too, sees what the server
 	// does not tell: FLUSHALL, say, or another program's DEL while keyspace events are
 	// off. With more than a hundred safes it is 10 ms for each safe, and 200 ms for each
-	// if the safe at which it looks is vacant. Default: 1 s.
+	// if the safe that it reads is vacant. Default: 1 s.
 	Backstop time.Duration
 
 	// Quarantine is how long the safes stay closed after the server was restarted or
@@ -45,8 +45,9 @@ type Options struct {
 
 const defaultBackstop = time.Second
 
-// Store is a [kv.Store] in Redis that hands over in one step ([kv.HandOver]). Use [New]
-// to make one.
+// Store is a [kv.Store] in Redis that hands over and vacates in one step ([kv.HandOver],
+// [kv.Vacate]), refreshes many records at once ([kv.Batch]), lets many callers watch a safe
+// at the price of one ([kv.Board]) and keeps rosters ([kv.Roster]). Use [New] to make one.
 type Store struct {
 	client     redis.UniversalClient
 	prefix     string

@@ -126,7 +126,7 @@
 //	revision   new with each change except a refresh; never the same twice
 //	ttl        in microseconds, rounded up
 //	updated    when it was last written, for people: it decides nothing
-//	expires    when the record fades; NULL if its observers judge that
+//	expires    when the record expires; NULL if its observers judge that
 //	boot, timens   in SQLite: the boot and the time namespace that expires counts in;
 //	               timens ends with " until " and Unix µs in a lasting record
 //
@@ -165,13 +165,13 @@
 // a driver that is wrapped (for tracing, say) and so is not recognised as pgx's, set
 // default_query_exec_mode=exec in its data source.
 //
-// What decides is read from the primary. A standby of PostgreSQL, and a server of
-// MySQL with read_only set, is refused with an error. A replica of MySQL that is not
-// read_only cannot be recognised, so do not let a proxy send reads to one. autocommit=0
-// in MySQL's data source is refused: nothing would ever be committed. In a cluster in
-// which several servers take writes (Galera, a group with several primaries), let all
-// candidates use the same server: a guard locks its row on that server alone, and each
-// server judges by its own clock.
+// Everything that decides who leads is read from the primary. A standby of PostgreSQL,
+// and a server of MySQL with read_only set, is refused with an error. A replica of
+// MySQL that is not read_only cannot be recognised, so do not let a proxy send reads to
+// one. autocommit=0 in MySQL's data source is refused: nothing would ever be committed.
+// In a cluster in which several servers take writes (Galera, a group with several
+// primaries), let all candidates use the same server: a guard locks its row on that
+// server alone, and each server judges by its own clock.
 //
 // [Migrate] makes the table, or you make it with the statements of [Migration]. Migrate
 // also refuses a table that was made otherwise and lacks what the statements rely on: a
@@ -218,21 +218,21 @@
 // it took 0.4 ms, 2 ms and 1 ms. A server that refuses refreshMany, as MariaDB does before
 // its version 10.6, is asked once for each 100 records, and then for each one by itself.
 //
-// Candidates that wait for a safe through one Store share their looks (checkUnexpired).
-// There is one look when the record is due to expire, within 20 ms after that, and
+// Candidates that wait for a safe through one Store share their reads (checkUnexpired).
+// There is one read when the record is due to expire, within 20 ms after that, and
 // between those one every Options.Poll less up to a quarter: about 1.1 per second, after
 // three that come sooner when something has changed. So candidates learn of a release
-// after half a second on average; after a crash they look when the record ends. With a
-// larger Poll they look less often, and see a release later. With NewObserved there is a
-// look after half the record's TTL at the latest, since a watch has to see the refreshes.
+// after half a second on average; after a crash they read when the record ends. With a
+// larger Poll they read less often, and see a release later. With NewObserved there is a
+// read after half the record's TTL at the latest, since a watch has to see the refreshes.
 //
 // In PostgreSQL a statement that makes a change tells of it by NOTIFY. With Options.Driver
-// watches hear of it, and look a tenth as often: about once in nine seconds, and once per
+// watches hear of it, and poll a tenth as often: about once in nine seconds, and once per
 // TTL of a record that is refreshed. Refreshes tell nothing, except with NewObserved: there
-// each is a change, and each watch looks once for it. To hear, each Store has one
+// each is a change, and each watch reads once for it. To hear, each Store has one
 // connection beside the pool, as long as anybody watches. Where it can have none (a
-// pooler, a wrapped driver, no connection left), watches look as often as in the other
-// databases; after a connection was lost they look first.
+// pooler, a wrapped driver, no connection left), watches poll as often as in the other
+// databases; after a connection was lost they first read the safe.
 //
 // A write of a row in PostgreSQL leaves a dead version behind, for the server's
 // autovacuum.

@@ -22,12 +22,12 @@ type Options struct {
 	Table string
 
 	// Driver lets a store in PostgreSQL hear of changes at once: pgxdriver.Driver{} for
-	// pgx. Without it, watches look as often as in other databases, and statements
+	// pgx. Without it, watches poll as often as in other databases, and statements
 	// are prepared as the pool's settings say. Then set default_query_exec_mode=exec in
 	// the data source if there is a pooler such as PgBouncer. Default: none.
 	Driver Driver
 
-	// Poll is the longest time between two looks of a watch at a safe that does not
+	// Poll is the longest time between two reads, by a watch, of a safe that does not
 	// seem to change; where PostgreSQL tells of changes, it is ten times as long. It
 	// bounds how late a watch sees a change that nothing told it of. Default: 1 s.
 	Poll time.Duration

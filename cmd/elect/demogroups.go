@@ -25,13 +25,13 @@ import (
 const demoGroupsLong = `Show five processes that form groups, and check what groups promise.
 
 Groups exclude nobody. Processes that reach each other are one group with a leader, and
-when the network is partitioned, each part has a leader of its own. What must have one
-leader belongs in an election: see elect demo.
+when the network is partitioned, each part has a leader of its own. Use an election where
+there must be only one leader: see elect demo.
 
 Five processes start, and none reaches another: each is a group of its own. The network
 becomes whole, and they are one group. It is partitioned, and two groups lead side by side. It
 is whole again. The leader is killed (SIGKILL), and the others go on. It comes back.
-The processes speak mutual TLS, through the demo, which parts them.
+The processes speak mutual TLS, through the demo, which can cut their connections.
 
 From what each process has written down, the demo draws who led whom, and checks that
   - each group number has at most one leader

@@ -66,8 +66,8 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"watch x y", 125, `elect: more than one NAME: ["x" "y"]; use elect watch [flags] NAME` + "\n"},
 		{"watch -o yaml x", 125, `elect: invalid argument "yaml" for "-o, --output" flag: use text or json` + "\n"},
 		{"watch --store consul://127.0.0.1:1 x", 125, ""},
-		{"status x:heir", 125, `elect: NAME "x:heir" is no election's: it is kept for the heir of "x"` + "\n"},
-		{"watch x:request", 125, `elect: NAME "x:request" is no election's: it is kept for requests to the leader of "x"` + "\n"},
+		{"status x:heir", 125, `elect: NAME "x:heir" is reserved for the heir of "x": name the election itself` + "\n"},
+		{"watch x:request", 125, `elect: NAME "x:request" is reserved for requests to the leader of "x": name the election itself` + "\n"},
 		{"status", 125, "elect: no NAME; use elect status [flags] NAME...\n"},
 		{"doctor --store mem: -o yaml x", 125, `elect: invalid argument "yaml" for "-o, --output" flag: use text or json` + "\n"},
 		{"status --store etcd://h?layout=line x", 125, `elect: store etcd:...: parameter "layout" is none of key, queue and claim; use etcd://host:port[,host:port...]/prefix, parameters cacert cert key servername insecure-skip-verify layout suffix plain expiry` + "\n"},
@@ -112,13 +112,13 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"resign", 125, "elect: no NAME; use elect resign [flags] NAME\n"},
 		{"resign x y", 125, `elect: more than one NAME: ["x" "y"]; use elect resign [flags] NAME` + "\n"},
 		{"resign --timeout 0s x", 125, "elect: --timeout 0s is not positive\n"},
-		{"resign x:request", 125, `elect: NAME "x:request" is no election's: it is kept for requests to the leader of "x"` + "\n"},
+		{"resign x:request", 125, `elect: NAME "x:request" is reserved for requests to the leader of "x": name the election itself` + "\n"},
 		{"resign --store redis://u:secret@127.0.0.1:1 x", 125, "elect: store redis://127.0.0.1:1 cannot be used: rediskv: get \"x\": dial tcp 127.0.0.1:1: connect: connection refused\n"},
 		{"resign --store mem: x", 1, "elect: nobody leads x: there is nobody to ask\n"},
 		{"transfer --to a", 125, "elect: no NAME; use elect transfer [flags] NAME --to ID\n"},
 		{"transfer x", 125, "elect: no ID to hand over to; use elect transfer [flags] NAME --to ID\n"},
 		{"transfer --to= x", 125, "elect: no ID to hand over to; use elect transfer [flags] NAME --to ID\n"},
-		{"transfer x:heir --to a", 125, `elect: NAME "x:heir" is no election's: it is kept for the heir of "x"` + "\n"},
+		{"transfer x:heir --to a", 125, `elect: NAME "x:heir" is reserved for the heir of "x": name the election itself` + "\n"},
 		{"transfer --store mem: x --to a", 1, "elect: nobody leads x: there is nobody to ask\n"},
 		{"transfer --store mem: x --to a\nb", 125, `elect: ID "a\nb" contains control characters` + "\n"},
 	} {
@@ -142,7 +142,7 @@ func TestWhatIsNotTheStoreOfTheURLIsSaid(t *testing.T) {
 	for url, want := range map[string]string{
 		"etcd://127.0.0.1:1": "dial tcp 127.0.0.1:1: connect: connection refused",
 		"etcds://" + etcd:    "etcd is at " + etcd + " without TLS: use etcd://",
-		"consul://" + etcd:   "what answers there is no Consul",
+		"consul://" + etcd:   "the server there is not Consul",
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel() // mostly it waits

@@ -19,7 +19,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// moment is how long a request that was heeded waits for the next leader, who is
+// moment is how long a request that was accepted waits for the next leader, who is
 // mostly there before it is over.
 const moment = 3 * time.Second
 
@@ -30,7 +30,7 @@ The leader stops its work: under elect run, COMMAND gets SIGTERM, and SIGKILL af
 candidate that comes first, which may be the same one again. Elect prints who leads
 next, or, after 3 s, that nobody does.
 
-Leaders under elect run obey such a request. Leaders in other programs do so if they
+Leaders under elect run accept such a request. Leaders in other programs do so if they
 have Options.Requests or a Succession.
 
 Exit status: 0 if the leader has stepped down; 1 if there is no leader to ask
@@ -154,7 +154,7 @@ func oneElection(usage string) cobra.PositionalArgs {
 // checkElection wants the name of an election.
 func checkElection(name string) error {
 	if of, purpose, ok := reserved.Election(name); ok {
-		return fmt.Errorf("NAME %q is no election's: it is kept for %s of %q", name, purpose, of)
+		return fmt.Errorf("NAME %q is reserved for %s of %q: name the election itself", name, purpose, of)
 	}
 	return checkName(name)
 }
@@ -188,7 +188,7 @@ func explain(ctx context.Context, store *stores.Store, name string, err error) e
 	case errors.Is(err, election.ErrNoLeader):
 		return exit{statusNo, fmt.Errorf("nobody leads %s: there is nobody to ask", printable(name))}
 	case errors.Is(err, election.ErrNoSuccession):
-		return fmt.Errorf("the leader of %s stands without an heir, so it hands over to nobody in particular: leave out --succession none (library: Options.NoHeir), or where candidates wait in line with an old lock add --succession first, for every candidate", printable(name))
+		return fmt.Errorf("the leader of %s has no heir, so it cannot hand over to a chosen candidate: leave out --succession none (library: Options.NoHeir), or where candidates wait in line with an old lock add --succession first, for every candidate", printable(name))
 	case errors.Is(err, election.ErrHeld):
 		return exit{statusNo, fmt.Errorf("%w; elect doctor %s tells what it looks like", err, printable(name))}
 	case !errors.Is(err, election.ErrNoHeir):

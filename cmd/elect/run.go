@@ -26,22 +26,25 @@ Elect waits until it is elected, runs COMMAND, and keeps the lease as long as CO
 runs. When leadership ends, COMMAND and all its descendants get SIGTERM, and SIGKILL
 after --grace. The grace is counted back from the moment when the store may let another
 candidate lead. So everything is dead before then, even if elect itself is killed or
-stopped. (On Linux that is all descendants, daemons too; elsewhere, the process
-group.) Then elect campaigns again, unless --once is given.
+stopped. Then elect campaigns again, unless --once is given.
+
+This holds on Linux, for all descendants, daemons too. On other Unix systems only the
+process group of COMMAND is stopped; and if the store is a directory and elect is killed,
+another candidate may be elected before that.
 
 When COMMAND ends by itself, elect stops what COMMAND left behind, frees the lease and
 exits with COMMAND's status.
 
-If elect is killed, its guard process stops COMMAND and all its descendants, and frees
-the lease when the last of them is gone: the next leader need not wait for the TTL.
-(This is so on Linux, with stores that are servers, databases or directories.) The
-TTL keeps the others out as before if SIGKILL was needed to stop them, if --on-lost
-fails, if the guard or the host dies as well, and with --linger. Choose --linger if
+If elect is killed, its guard process stops COMMAND: SIGTERM, and SIGKILL after --grace.
+On Linux, except with peers, it then frees the lease when all descendants are gone: the
+next leader need not wait for the TTL. The TTL keeps the others out as before if SIGKILL
+was needed to stop them, if --on-lost fails, if the guard or the host dies as well, and
+with --linger. (In a directory the lease ends with the guard process.) Choose --linger if
 what COMMAND has sent elsewhere may take effect after COMMAND is dead.
 
-What a daemon starts for COMMAND (docker run, systemd-run, at, a job in a cluster) is
-no descendant of COMMAND, and runs on when COMMAND is dead. --on-lost names a shell
-command that stops it. It runs when COMMAND is stopped, is killed or fails, but not
+A process that a daemon starts for COMMAND (docker run, systemd-run, at, a job in a
+cluster) is not a descendant of COMMAND, and runs on when COMMAND is dead. --on-lost names
+a shell command that stops it. It runs when COMMAND is stopped, is killed or fails, but not
 when COMMAND ends by itself with status 0. It has COMMAND's environment and the same
 --grace, counted from the same moment, and is killed when that is over. It also runs
 if elect is killed, but not if elect and its guard process, or the host, die at the same time:
@@ -57,9 +60,9 @@ name files stay.
 
 If the store is down when elect starts, elect waits for it, as in any later outage;
 the log says what is wrong. With --wait 0 elect gives up at once, with --wait 1m after a
-minute. What waiting cannot change ends elect at once: a malformed URL, credentials
-that the server refuses, a database that it does not have, a TTL that it does not
-grant.
+minute. Elect ends at once if waiting cannot help: at a malformed URL, at credentials
+that the server refuses, at a database that it does not have, or at a TTL that it does
+not grant.
 
 Without --ttl, the TTL is 15 s, or longer if --grace needs that, or the nearest TTL
 that the store takes. Without --grace, the grace is a third of the TTL, but at
@@ -84,8 +87,9 @@ candidate.
 
 With --roster elect keeps a record of its own beside the election, for as long as it runs,
 so that elect serve, elect top and elect status -o json list it. The stores of etcd, Consul and
-Redis can do that. The record is at NAME:roster:KEY, with another KEY each time. It costs a
-leader no request, and a candidate that waits two or so per TTL. COMMAND never depends on it.
+Redis can do that. The record is at NAME:roster:KEY (in Redis {NAME}:election-roster:KEY), with
+another KEY each time. It costs a leader no request, and a candidate that waits two or so per
+TTL. COMMAND never depends on it.
 
 Once per tick: cron and timers start the same job on every host. Plain elect run then
 runs it once per host, one after the other.

@@ -142,7 +142,7 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 		want string
 	}{
 		{[]string{"--prefix", "a", "x"}, "elect: NAME and --prefix exclude each other: name elections, or list those that begin with PREFIX\n"},
-		{[]string{"x:heir"}, "elect: NAME \"x:heir\" is no election's: it is kept for the heir of \"x\"\n"},
+		{[]string{"x:heir"}, "elect: NAME \"x:heir\" is reserved for the heir of \"x\": name the election itself\n"},
 		{[]string{""}, "elect: NAME is empty\n"},
 		{[]string{"--listen", "8080"}, "elect: listen at \"8080\", which is no address: use host:port, such as 127.0.0.1:3532, or :3532 for all networks\n"},
 		{[]string{"--listen", busy.Addr().String()}, "elect: listen at " + busy.Addr().String() + ": the port is in use: use another, or port 0 for any that is free\n"},

@@ -211,7 +211,7 @@ func TestTransferWithoutASuccessionSaysWhatIsMissing(t *testing.T) {
 	p.stand("ben", "waiting", "--succession", "none")
 	status, _, stderr := finish(t, "transfer", "--store", p.store, "job", "--to", "ben")
 	require.Equal(t, 125, status)
-	require.Equal(t, "elect: the leader of job stands without an heir, so it hands over to nobody in particular: leave out --succession none (library: Options.NoHeir), or where candidates wait in line with an old lock add --succession first, for every candidate\n", stderr)
+	require.Equal(t, "elect: the leader of job has no heir, so it cannot hand over to a chosen candidate: leave out --succession none (library: Options.NoHeir), or where candidates wait in line with an old lock add --succession first, for every candidate\n", stderr)
 	require.False(t, p.has("told-anna"))
 }
 

@@ -190,6 +190,6 @@ func TestTryAndHoldRefuseWhatCannotWork(t *testing.T) {
 	for _, command := range []string{"status", "resign", "watch"} {
 		status, _, stderr := finish(t, command, "--store", "mem:", "job:hold")
 		require.Equal(t, 125, status)
-		require.Contains(t, stderr, fmt.Sprintf("it is kept for the hold of %q", "job"))
+		require.Contains(t, stderr, fmt.Sprintf("is reserved for the hold of %q", "job"))
 	}
 }

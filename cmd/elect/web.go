@@ -65,7 +65,7 @@ func (f *webFlags) token() (string, error) {
 	case token == "":
 		return "", fmt.Errorf("--http-token-file %s is empty: put a long random token into it", f.tokenFile)
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return "", fmt.Errorf("--http-token-file %s has more in it than one word of ASCII: put one long random token into it", f.tokenFile)
+		return "", fmt.Errorf("--http-token-file %s must contain one word of printable ASCII: put one long random token into it", f.tokenFile)
 	}
 	return token, nil
 }
@@ -181,7 +181,7 @@ func listenUnix(path string) (net.Listener, error) {
 	case err != nil:
 		return nil, err
 	case info.Mode().Type() != fs.ModeSocket:
-		return nil, errors.New("is there, and no socket; use another path")
+		return nil, errors.New("exists and is not a socket; use another path")
 	default:
 		conn, err := new(net.Dialer).Dial("unix", path)
 		if err == nil {

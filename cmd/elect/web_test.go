@@ -174,7 +174,7 @@ func TestRunRefusesAnAddressThatItCannotAnswerAt(t *testing.T) {
 		"unix:@elect":                       "is not an absolute path; use unix:/path\n",
 		"unix:/" + strings.Repeat("x", 103): "has a path of 104 bytes, and a socket's has at most 103; use a shorter one\n",
 		"unix:/no/such/folder/elect.sock":   "bind: no such file or directory\n",
-		"unix:" + file:                      "is there, and no socket; use another path\n",
+		"unix:" + file:                      "exists and is not a socket; use another path\n",
 	} {
 		status, stdout, stderr := finish(t, "run", "--store", "mem:", "--http", address, "job", "--", "true")
 		require.Equal(t, 125, status, address)
@@ -189,7 +189,7 @@ func TestRunRefusesAnAddressThatItCannotAnswerAt(t *testing.T) {
 func TestRunRefusesATokenThatNobodyCouldSend(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for text, want := range map[string]string{" \n": " is empty: ", "two words\n": " has more in it than one word", "ü": " has more in it than one word"} {
+	for text, want := range map[string]string{" \n": " is empty: ", "two words\n": " must contain one word of printable ASCII", "ü": " must contain one word of printable ASCII"} {
 		file := filepath.Join(dir, "token")
 		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 		status, _, stderr := finish(t, "run", "--store", "mem:", local, "--http-token-file", file, "job", "--", "true")

@@ -1,7 +1,7 @@
 // Package views composes views of stores that can do what the stores can.
 //
-// What a store can do beyond a [kv.Store] is told by its type, so a view of any store would
-// need a type for each combination. Here they are, once.
+// The type of a store tells what it can do beyond a [kv.Store], so a view of any store
+// would need a type for each combination. Here they are, once.
 package views
 
 import "github.com/electkv/election/kv"

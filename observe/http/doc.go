@@ -26,25 +26,26 @@
 // # What a 200 of /leader means
 //
 // The answer is [election.Candidate.Status], which reads the clock: it is right even if it is the
-// first thing that a process says which was frozen, or whose host was asleep. A 200 was true at
-// some moment between the request and the answer. So give the request a time limit, and take no
-// answer for a no. Remaining is for how many seconds the lease could be trusted then without
+// first answer of a process that was frozen, or whose host was asleep. A 200 was true at some
+// moment between the request and the answer. So give the request a time limit, and treat a missing
+// answer as a no. Remaining is for how many seconds the lease could be trusted then without
 // another refresh: it is not promised, since the leader may resign. What a client writes after
 // the answer is protected by the token alone.
 //
 // # What is written
 //
-// Nothing here writes to the store but POST /resign and POST /transfer?to=ID, which are refused
-// unless [Options] has a token. /resign asks this process to step down, and is refused by one that
-// does not lead, because a hook that runs before each process stops must not depose another. With
-// ?any it asks the leader, whichever that is. /transfer always asks the leader, since it says who
-// is to lead. Both need Options.Requests or a Succession in the leader, as [election.RequestResign]
-// does. The answer comes when it is done, with the leader's name as / has it.
+// Only POST /resign and POST /transfer?to=ID write to the store. They are refused unless [Options]
+// has a token. /resign asks this process to step down, and is refused by one that does not lead,
+// because a hook that runs before each process stops must not depose another. With ?any it asks the
+// leader, whichever that is. /transfer always asks the leader, since it says who is to lead. Both
+// need Options.Requests or a Succession in the leader, as [election.RequestResign] does. The answer
+// comes when it is done, with the leader's name as / has it.
 //
 // # Cost
 //
-// What this process is costs no request. / reads the store unless this process leads, and /status
-// always does; requests at the same time share one read, which begins after the last of them came.
-// /readyz reads the store only if nothing else has been heard from it for half a TTL, and at most
-// once in a third of a TTL. /events costs two watches, however many follow it.
+// The first five paths cost no request, except /readyz (see below). / reads the store unless this
+// process leads, and /status always does; requests at the same time share one read, which begins
+// after the last of them came. /readyz reads the store only if nothing else has been heard from it
+// for half a TTL, and at most once in a third of a TTL. /events costs two watches, however many
+// follow it.
 package electionhttp

@@ -40,10 +40,10 @@
 //	election.hand_over        the same, if an heir took over
 //	election.store.OPERATION  a request to the store, for example election.store.create
 //
-// A term has no span, since it may last for weeks. What belongs to a term is a trace of its own
-// with a link to the campaign: its release, refreshes of its lease and of an heir's place, and
-// requests while it lasts. Requests are children of the campaign, or of the release, while that
-// is under way, and of the span of a call such as Term.Transfer.
+// A term has no span, since it may last for weeks. Each span that belongs to a term has a trace of
+// its own, with a link to the campaign: its release, each refresh of its lease or of an heir's
+// place, and each request while it lasts. Requests are children of the campaign, or of the
+// release, while that is under way, and of the span of a call such as Term.Transfer.
 //
 // The parent's sampling decision and your sampler count, as for any span. A sampler that drops
 // election.store.refresh saves most of them. For no spans, give Options.TracerProvider that of

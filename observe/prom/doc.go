@@ -19,9 +19,9 @@
 //
 // # Counters and histograms
 //
-// They count what hooks are told. What happens after the last scrape of a process is
-// not seen, such as the end of its last term. If another hook blocks for so long that calls
-// are dropped, counts are too small by what election_hook_calls_dropped_total says.
+// They count what hooks are told. Events after a process's last scrape are not counted,
+// such as the end of its last term. If another hook blocks for so long that calls are
+// dropped, counts are too small by what election_hook_calls_dropped_total says.
 //
 // # Labels
 //

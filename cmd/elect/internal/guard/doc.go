@@ -18,18 +18,18 @@
 //   - the pipe closes: elect is dead,
 //   - COMMAND itself ends and leaves processes behind.
 //
-// If elect is dead, the guard then releases the lease, so that others do not wait for the TTL
-// (Spec.Release, and release.go of the command).
+// If elect is dead, the guard on Linux then releases the lease, so that others do not
+// wait for the TTL (Spec.Release, and release.go of the command).
 //
-// Grace counts from the end of trust at the latest, so whoever reckons trust
-// takes the grace off first.
+// Grace counts from the end of trust at the latest, so the code that computes
+// trust subtracts the grace first.
 //
 // # A guard that is frozen
 //
-// Nothing in elect waits for the guard but the goroutine that writes to it. What
-// there is to tell is merged until it can be written. A signal, or the order to
-// stop, is followed by SIGCONT, for a guard that somebody stopped. A guard looks
-// for newer orders before it decides that trust has run out. If it has not ended a
+// Only the goroutine that writes to the guard waits for it. What there is to
+// tell is merged until it can be written. A signal, or the order to stop, is
+// followed by SIGCONT, for a guard that somebody stopped. A guard looks for
+// newer orders before it decides that trust has run out. If it has not ended a
 // grace and some patience after the order to stop, or after the end of trust as
 // elect knows it, a timer kills it, and COMMAND dies with it.
 //
@@ -39,13 +39,13 @@
 //
 // # Who is killed
 //
-// On Linux, everybody: the guard is a subreaper (prctl(2),
+// On Linux, all processes: the guard is a subreaper (prctl(2),
 // PR_SET_CHILD_SUBREAPER), so each descendant of COMMAND stays a descendant of
 // the guard, also after setsid(2) and a double fork. It kills what it finds
 // below itself in /proc until wait4(2) reports that no child is left, which is
-// final, because whoever forked in between has become its child. If the guard
-// itself dies, the kernel kills COMMAND (PR_SET_PDEATHSIG) and the rest falls to
-// elect, a subreaper too, which does the same.
+// final, because each process that was forked in between has become its child.
+// If the guard itself dies, the kernel kills COMMAND (PR_SET_PDEATHSIG) and the
+// rest falls to elect, a subreaper too, which does the same.
 //
 // /proc must be that of their PID namespace: Adopt refuses any other. COMMAND's
 // process group is signalled without it, as long as COMMAND has not been collected
@@ -55,13 +55,13 @@
 // root, processes that changed their user. Processes that a daemon starts on
 // COMMAND's behalf (docker run, systemd-run, at) never were its descendants.
 //
+// On other Unix systems it is COMMAND's process group that is stopped; processes
+// that leave the group are not found, and the death of the guard itself is not
+// noticed by COMMAND.
+//
 // # The first process of a container
 //
 // There elect is the parent of every orphan, also of those that do not come of
 // COMMAND (docker exec). It collects all that end. If the guard dies, they cannot
 // be told from COMMAND's descendants, and are killed as well.
-//
-// On other Unix systems it is COMMAND's process group that is stopped; processes
-// that leave the group are not found, and the death of the guard itself is not
-// noticed by COMMAND.
 package guard

@@ -149,7 +149,7 @@ func (c *consulStore) with(plain, observed bool, _ oldlock.Layout) kv.Store {
 }
 
 // errNoConsul is what there is to say of another server that speaks HTTP.
-var errNoConsul = errors.New("what answers there is no Consul: it does not know /v1/status/leader")
+var errNoConsul = errors.New("the server there is not Consul: it does not know /v1/status/leader")
 
 // Check asks whether a Consul is there at all. To another server that speaks HTTP each
 // name is one that it does not have.

@@ -11,7 +11,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"time"
 
@@ -38,7 +37,7 @@ func parseFile(l *location) (opener, error) {
 		return nil, errors.New("a directory has no host: write three slashes")
 	}
 	if !filepath.IsAbs(l.path) {
-		return nil, errors.New("the directory is not given from the root on")
+		return nil, errors.New("the directory is not an absolute path")
 	}
 	if err := l.oneOf(fileSystemParam, anyFileSystem); err != nil {
 		return nil, err
@@ -123,17 +122,10 @@ func fullName(folder string) string {
 func (f *fileStore) Examine(context.Context, time.Duration) []Finding {
 	return []Finding{
 		{Level: OK, Subject: "scope", Found: "the processes of this host that share " + f.dir},
-		fileClock(),
+		{Level: OK, Subject: "clock", Found: "one that nobody can set, and that counts time asleep"},
 		directory(f.dir),
 		{Level: OK, Subject: "holder's death", Found: "frees the record at once, as the kernel drops the holder's file lock; where the holder has another boot id or time namespace, as in a container, or the host was restarted, after the TTL"},
 	}
-}
-
-func fileClock() Finding {
-	if runtime.GOOS == "linux" {
-		return Finding{Level: OK, Subject: "clock", Found: "CLOCK_BOOTTIME: nobody can set it, and it counts time asleep"}
-	}
-	return Finding{Warn, "clock", "the wall clock", "if somebody sets it forward, a record may end too early", "do not set the clock while leaders rely on it"}
 }
 
 func directory(dir string) Finding {

@@ -80,7 +80,7 @@ func (l *location) paxosOptions() (paxoskv.Options, error) {
 		case len(options.Peers)%2 == 0: // the others
 			options.Peers = append(options.Peers, options.ID)
 		default:
-			return options, fmt.Errorf("the own address, %s, is not among the %d peers: write all members there, this one as it is before the question mark", options.ID, len(options.Peers))
+			return options, fmt.Errorf("this member's own address, %s, is not among the %d peers: list all members in peers=, this one exactly as it is before the question mark", options.ID, len(options.Peers))
 		}
 	}
 	var err error

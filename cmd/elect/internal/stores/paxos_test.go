@@ -135,7 +135,7 @@ func TestParseRefusesPaxosURLsThatCannotWork(t *testing.T) {
 		"paxos://a:1?cluster=x":                                                  "no peers",
 		"paxos://a:1?peers=a:1":                                                  "no cluster",
 		"paxos://a:1?peers=a:1&cluster=x":                                        "elect peers init makes them",
-		"paxos://d:1?peers=a:1,b:1,c:1&cluster=x":                                "the own address, d:1, is not among the 3 peers",
+		"paxos://d:1?peers=a:1,b:1,c:1&cluster=x":                                "this member's own address, d:1, is not among the 3 peers",
 		"paxos://a:1?peers=a:1&cluster=x&founding=true":                          "founding=true without dir=DIRECTORY",
 		"paxos://a:1?peers=a:1&cluster=x&founding=x":                             `parameter "founding" is neither true nor false`,
 		"paxos://a:1?peers=a:1&cluster=x&max-ttl=1":                              `parameter "max-ttl" is not a duration`,

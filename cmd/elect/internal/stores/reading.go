@@ -114,7 +114,7 @@ func (r *reading) explain(err error) error {
 		if errors.Is(why, fs.ErrNotExist) {
 			return kv.ErrVacant
 		}
-		err = fmt.Errorf("%w; this user must be let read the file and, where it has a write-ahead log, the files beside it, whose names end in -wal and -shm", err)
+		err = fmt.Errorf("%w; this user needs permission to read the file and, if there is a write-ahead log, the files beside it whose names end in -wal and -shm", err)
 		if why != nil {
 			return err
 		}

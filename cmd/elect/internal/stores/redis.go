@@ -54,7 +54,7 @@ func parseRedis(l *location) (opener, error) {
 	case cluster && master != "":
 		return nil, errors.New("cluster and master exclude each other")
 	case cluster && db != 0:
-		return nil, errors.New("a cluster has no database but 0")
+		return nil, errors.New("a cluster has only database 0")
 	case !cluster && master == "" && len(l.hosts) > 1:
 		return nil, errors.New("several hosts, but neither cluster=true nor master=name")
 	}

@@ -25,7 +25,7 @@ func (d *Database) Examine(ctx context.Context, ttl time.Duration) []Finding {
 // clock says whose clock ends a record.
 func (d *Database) clock() Finding {
 	if d.file != "" && !d.observed {
-		return fileClock()
+		return sqliteClock()
 	}
 	return wallClock(d.observed, "the database check terms")
 }

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/url"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -29,7 +30,7 @@ func parseSQLite(l *location) (opener, error) {
 		return nil, errors.New("a file has no host: write three slashes")
 	}
 	if !filepath.IsAbs(l.path) {
-		return nil, errors.New("the file is not given from the root on")
+		return nil, errors.New("the file is not an absolute path")
 	}
 	file := filepath.Clean(l.path)
 	// A connection waits a while for others that write, rather than fail at once.
@@ -123,6 +124,14 @@ func examineSQLite(ctx context.Context, db *Database, _ time.Duration) ([]Findin
 		sqliteJournal(journal, synchronous),
 		db.examineTable(ctx),
 	}, nil
+}
+
+// sqliteClock says by which clock of this host records expire.
+func sqliteClock() Finding {
+	if runtime.GOOS == "linux" {
+		return Finding{Level: OK, Subject: "clock", Found: "CLOCK_BOOTTIME: nobody can set it, and it counts time asleep"}
+	}
+	return Finding{Warn, "clock", "the wall clock", "if somebody sets it forward, a record may end too early", "do not set the clock while leaders rely on it"}
 }
 
 // sqliteJournal says what outlives a crash of the host. A crash of a process
