@@ -116,10 +116,10 @@ func (c *campaign) hurry(k machine.Key, r machine.Request) {
 	time.AfterFunc(r.Within, on.cancel)
 }
 
-// carry has a request carried out, and notes the answer. If no term depends on it, it waits
-// for its turn first. Its time limit counts from when it is sent.
+// carry has a request carried out, and notes the answer. If nothing depends on how soon it is made,
+// it waits for its turn first. Its time limit counts from when it is sent.
 func (c *campaign) carry(ctx context.Context, r machine.Request, a *machine.Answer) (err error) {
-	if r.Op.Patient() {
+	if r.Patient {
 		leave, err := throttle.Enter(ctx, c.store)
 		if err != nil {
 			return err

@@ -2,6 +2,7 @@ package election_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -179,7 +180,8 @@ func TestElectionsThatLoseTheirStoreAndGetItBackMakeNoStorm(t *testing.T) {
 // A jammed store answers no claim and no look once it is jammed, and all else at once.
 type jammed struct {
 	kv.Store
-	now atomic.Bool
+	now  atomic.Bool
+	lost atomic.Bool // the answer to a swap
 }
 
 func (s *jammed) Create(ctx context.Context, name string, rec kv.Record) (kv.Record, error) {
@@ -191,11 +193,19 @@ func (s *jammed) Create(ctx context.Context, name string, rec kv.Record) (kv.Rec
 }
 
 func (s *jammed) Get(ctx context.Context, name string) (kv.Record, error) {
-	if s.now.Load() {
+	if s.now.Load() && name != "billing" {
 		<-ctx.Done()
 		return kv.Record{}, context.Cause(ctx)
 	}
 	return s.Store.Get(ctx, name)
+}
+
+func (s *jammed) Swap(ctx context.Context, name string, old, next kv.Record) (kv.Record, error) {
+	rec, err := s.Store.Swap(ctx, name, old, next)
+	if s.lost.Load() {
+		return kv.Record{}, errors.New("no answer")
+	}
+	return rec, err
 }
 
 func TestATermIsNotHeldUpByClaimsThatWaitForTheirTurn(t *testing.T) {
@@ -214,6 +224,29 @@ func TestATermIsNotHeldUpByClaimsThatWaitForTheirTurn(t *testing.T) {
 		begun := time.Now()
 		require.NoError(t, term.Resign(t.Context()))
 		require.Zero(t, time.Since(begun))
+	})
+}
+
+// A look that must come before the next refresh, or before a candidate can leave, waits for nobody.
+func TestLooksOfOwnersAndOfThoseThatLeaveDoNotWaitForTheirTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &jammed{Store: memkv.New()}
+		c, err := election.New(s, "billing", &election.Options{ID: "a", TTL: ttl, NoHeir: true})
+		require.NoError(t, err)
+		term, err := c.Campaign(t.Context())
+		require.NoError(t, err)
+		s.now.Store(true)
+		_, stop := stand(t, s, thousand)
+		time.Sleep(5 * ttl)
+		s.lost.Store(true)
+		require.NoError(t, term.Proclaim(t.Context(), "x"), "the look finds it")
+		s.lost.Store(false)
+		time.Sleep(5 * ttl)
+		require.NoError(t, term.Err())
+		begun := time.Now()
+		stop()
+		require.LessOrEqual(t, time.Since(begun), ttl/2)
+		require.NoError(t, term.Resign(t.Context()))
 	})
 }
 

@@ -40,9 +40,8 @@ func (o Op) String() string {
 	return [...]string{"none", "ask", "create", "displace", "refresh", "publish", "hand over", "delete", "get", "vacate", "join", "stay"}[o]
 }
 
-// Patient reports whether no term depends on how soon a request is made: it claims a key or
-// looks at it.
-func (o Op) Patient() bool {
+// patient reports whether a request claims a key or looks at it.
+func (o Op) patient() bool {
 	switch o {
 	case Create, Displace, Get, Join:
 		return true
@@ -62,6 +61,11 @@ type Request struct {
 	Heir   kv.Record     // of HandOver: what the heir's key must hold
 	Within time.Duration // after which the answer is Unclear
 	Shared bool          // of a Refresh: it can wait a little, to go together with others
+
+	// Patient says that nothing depends on how soon the request is made: it is that of a candidate
+	// which waits for the key. An owner's look comes before its next refresh, and a leaver's before
+	// Campaign or Run can return.
+	Patient bool
 }
 
 // A Verdict is the outcome of a request.

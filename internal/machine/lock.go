@@ -225,6 +225,7 @@ func (t *turn) sendWithin(l *Lock, op Op, old, next kv.Record, within time.Durat
 func (t *turn) request(l *Lock, r Request) {
 	t.Requests++
 	r.ID, r.Key = t.Requests, l.Key
+	r.Patient = l.Phase == Waiting && r.Op.patient()
 	l.Pending = l.pending(r)
 	t.emit(Effect{Kind: Send, Key: l.Key, Request: r})
 }

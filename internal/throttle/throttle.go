@@ -1,5 +1,5 @@
 // Package throttle bounds how many requests the elections of a process have at one store at
-// a time, but for those on which a term depends.
+// a time, except for those on which a term or a return depends.
 //
 // Ten thousand elections that begin at once, or that get their store back at once, would
 // ask for ten thousand things in the same moment. Their terms' refreshes would wait behind
