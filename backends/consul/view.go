@@ -129,18 +129,22 @@ func (r *reader) look(ctx context.Context, look func(ctx context.Context, index 
 	}
 	r.begun++
 	number, index := r.begun, r.index
-	wait := r.pace.turn(time.Now(), paceBurst, paceEvery)
+	now := time.Now()
+	if r.pace.due.After(now) {
+		r.pace.due = now // one watch looks at a time, so a turn that is still to come was given up
+	}
+	wait := r.pace.turn(now, paceBurst, paceEvery)
 	r.mu.Unlock()
 	if sleep(ctx, wait) != nil {
 		return
 	}
-	now, reached, next, err := look(ctx, index)
+	seen, reached, next, err := look(ctx, index)
 	if ctx.Err() != nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last = sight{number: number, now: now, index: reached, err: err}
+	r.last = sight{number: number, now: seen, index: reached, err: err}
 	if err == nil {
 		r.index = next
 	}

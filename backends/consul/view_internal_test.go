@@ -124,3 +124,28 @@ func TestALookThatFailsEndsAllReadersOfThatTime(t *testing.T) {
 		require.Zero(t, time.Since(start))
 	})
 }
+
+// Many locks of one process may wait for one key with a deadline each.
+func TestTurnsThatWereGivenUpDoNotDelayTheNextLook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conns, of := connectionsOf(nil), subject{key: "k"}
+		last := conns.join(of, 10, 10)
+		defer conns.leave(of)
+		hang := func(ctx context.Context, _ uint64) (entry, uint64, uint64, error) {
+			<-ctx.Done()
+			return entry{}, 0, 0, context.Cause(ctx)
+		}
+		for range 100 {
+			r := conns.join(of, 10, 10)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			_, err := r.next(ctx, hang)
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			cancel()
+			conns.leave(of)
+		}
+		began := time.Now()
+		_, err := last.next(t.Context(), func(context.Context, uint64) (entry, uint64, uint64, error) { return entry{}, 11, 11, nil })
+		require.NoError(t, err)
+		require.LessOrEqual(t, time.Since(began), paceEvery)
+	})
+}
