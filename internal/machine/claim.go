@@ -122,7 +122,7 @@ func (t *turn) own(l *Lock, rec kv.Record, trust Trust) {
 	next := t.again(l.Key, &Answer{Sent: trust.Sent, Record: rec})
 	*l = Lock{
 		Key: l.Key, Line: l.Line, Phase: Owner, Signature: rec.Signature, Remains: Remains{Kind: Mine, Ref: RefTo(rec)},
-		Seen: l.Seen, Waited: l.Waited, Trust: trust, Sent: trust.Sent, Text: textOf(rec), Turn: next, Next: next,
+		Seen: l.Seen, Fresh: l.Fresh, Waited: l.Waited, Trust: trust, Sent: trust.Sent, Text: textOf(rec), Turn: next, Next: next,
 		Lull: lull,
 	}
 }

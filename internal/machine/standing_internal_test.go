@@ -68,3 +68,46 @@ func TestAnAnswerThatAWatchHasOvertakenCountsNoMore(t *testing.T) {
 	require.Equal(t, Refresh, then[0].Op)
 	require.Equal(t, handed, then[0].Old)
 }
+
+// What a watch shows while a claim is on its way may be newer than the claim.
+func TestNewsThatCameDuringAClaimIsFollowedUp(t *testing.T) {
+	c := *New(&Config{ID: "a", Nonce: "n", Timing: Timing{TTL: time.Minute, Refresh: 10 * time.Second, Attempt: time.Second, Spread: time.Millisecond}}, Memory{})
+	claim := kv.Record{Signature: "a/n.1", TTL: time.Minute}
+	c.Stage, c.Requests = Standing, 1
+	c.Lead = Lock{Key: Lead, Phase: Waiting, Next: never, Line: Line{Next: never}, Seen: Sight{true, RefTo(kv.Record{Signature: "b/n.1", Token: 1, TTL: time.Minute})}}
+	c.Place = Lock{
+		Key: Place, Phase: Waiting, Next: never, Line: Line{Next: never}, Signature: claim.Signature,
+		Pending: Pending{ID: 1, Op: Create}, Seen: Sight{Known: true},
+	}
+	step := func(after time.Duration, e *Event) (ops []Op) {
+		for _, f := range c.Step(Instant{Mono: after, Boot: after}, e, nil) {
+			if f.Kind == Send && f.Key == Place {
+				ops = append(ops, f.Request.Op)
+			}
+		}
+		return ops
+	}
+	call := kv.Record{Signature: "b/n.1.call", Token: 3, TTL: time.Minute}
+	require.Empty(t, step(time.Millisecond, &Event{Kind: Saw, Key: Place, Sighting: Sighting{Known: true, Record: call}}))
+	claim.Token = 2
+	sent := step(2*time.Millisecond, &Event{Kind: Answered, Answer: Answer{ID: 1, Key: Place, Verdict: OK, Record: claim}})
+	require.Equal(t, []Op{Refresh}, sent, "it finds out whether the place is still its own")
+	require.Equal(t, Owner, c.Place.Phase)
+}
+
+// A watch does not repeat what it has shown.
+func TestALeaderKnowsTheHeirThatWasThereBeforeItLed(t *testing.T) {
+	c := *New(&Config{ID: "a", Nonce: "n", MaxTerm: time.Hour, Timing: Timing{TTL: time.Minute, Refresh: 10 * time.Second, Attempt: time.Second}}, Memory{})
+	heir := kv.Record{Signature: "b/n.1", Token: 2, TTL: time.Minute}
+	c.Stage, c.Requests = Standing, 1
+	c.Lead = Lock{
+		Key: Lead, Phase: Waiting, Next: never, Line: Line{Next: never}, Signature: "a/n.1",
+		Pending: Pending{ID: 1, Op: Create}, Seen: Sight{Known: true},
+	}
+	c.Place = Lock{Key: Place, Phase: Waiting, Next: never, Line: Line{Next: never}}
+	c.Step(Instant{}, &Event{Kind: Saw, Key: Place, Sighting: Sighting{Known: true, Record: heir}}, nil)
+	rec := kv.Record{Signature: "a/n.1", Token: 3, TTL: time.Minute}
+	c.Step(Instant{}, &Event{Kind: Answered, Answer: Answer{ID: 1, Key: Lead, Verdict: OK, Record: rec}}, nil)
+	require.Equal(t, Leading, c.Stage)
+	require.Equal(t, heir, c.Heir.Record())
+}
