@@ -168,6 +168,10 @@ func (c *campaign) resolve(ctx context.Context) (*Term, error) {
 	}
 	c.mu.Unlock()
 	<-c.until(&c.gone)
+	if c.term != nil {
+		c.term.stopHelpers()
+		c.term.helpers.Wait()
+	}
 	if c.fades {
 		c.log.WarnContext(ctx, "withdrew, but cannot tell whether a record is left in the store until it expires", "event", "record_may_be_left", "error", c.told.trouble)
 	}

@@ -254,6 +254,9 @@ func (e *enrolment) refreshed(rec kv.Record, err error) {
 
 // later does something after a pause. It is called with mu held.
 func (e *enrolment) later(do func()) {
+	if e.over {
+		return
+	}
 	e.timer = time.AfterFunc(e.retry.pause(), func() {
 		e.mu.Lock()
 		defer e.mu.Unlock()

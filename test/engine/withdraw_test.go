@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"iter"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,5 +46,55 @@ func TestACampaignThatIsCancelledLeavesNoRecordThatComesLate(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// It is elected in the moment in which its context ends.
+func TestACampaignThatGetsNoTermLeavesNoWatchOfTheTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, b := &parting{Store: memkv.New()}, newBallot(t)
+		ctx := &quiet{Context: t.Context()}
+		c := b.candidate(winning{store, func() { ctx.ended.Store(true) }}, "a", noHeir, func(o *election.Options) { o.Requests = true })
+		_, err := c.Campaign(ctx)
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotZero(t, store.opened.Load())
+		require.Zero(t, store.watches.Load())
+	})
+}
+
+// A quiet context does not tell of its end before it is asked.
+type quiet struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (q *quiet) Done() <-chan struct{} { return nil }
+
+func (q *quiet) Err() error {
+	if q.ended.Load() {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A parting store counts its watches, which take their time to end.
+type parting struct {
+	kv.Store
+	opened  atomic.Int32
+	watches atomic.Int32
+}
+
+func (s *parting) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
+	watch := s.Store.Watch(ctx, name)
+	return func(yield func(kv.Record, error) bool) {
+		s.opened.Add(1)
+		s.watches.Add(1)
+		defer s.watches.Add(-1)
+		for rec, err := range watch {
+			if !yield(rec, err) {
+				break
+			}
+		}
+		time.Sleep(time.Second)
 	}
 }
