@@ -23,7 +23,7 @@ import (
 
 const (
 	// patience is what a busy machine may add to anything that is owed.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// ample is a TTL that no test outlasts.
 	ample = 10 * time.Minute
 )
@@ -253,29 +253,41 @@ func start(t testing.TB, cmd *exec.Cmd) *process {
 			p.lines <- sc.Text()
 		}
 	}()
-	t.Cleanup(func() {
-		p.signal(unix.SIGKILL)
-		for range p.lines {
-		}
-		_ = p.cmd.Wait() // killed
-	})
+	t.Cleanup(func() { p.dies() })
 	return p
 }
 
 func (p *process) signal(sig os.Signal) { _ = p.cmd.Process.Signal(sig) } // it may have gone
 
-// says returns what follows prefix in the process's next line.
-func (p *process) says(prefix string) string {
+// dies kills the process, and returns what it still said when its locks are gone.
+func (p *process) dies() (said []string) {
+	p.signal(unix.SIGKILL)
+	for line := range p.lines {
+		said = append(said, line)
+	}
+	_ = p.cmd.Wait() // killed
+	return said
+}
+
+// line returns the process's next line.
+func (p *process) line() string {
 	p.t.Helper()
 	select {
 	case line := <-p.lines:
-		rest, ok := strings.CutPrefix(line, prefix)
-		require.True(p.t, ok, "the process said %q, not %q", line, prefix)
-		return strings.TrimSpace(rest)
+		return line
 	case <-time.After(patience):
-		require.FailNow(p.t, "the process said nothing", "for %q", prefix)
+		require.FailNow(p.t, "the process said nothing")
 		return ""
 	}
+}
+
+// says returns what follows prefix in the process's next line.
+func (p *process) says(prefix string) string {
+	p.t.Helper()
+	line := p.line()
+	rest, ok := strings.CutPrefix(line, prefix)
+	require.True(p.t, ok, "the process said %q, not %q", line, prefix)
+	return strings.TrimSpace(rest)
 }
 
 func signed(ttl time.Duration) kv.Record {
