@@ -27,7 +27,7 @@ func heir(s *filekv.Store, name string, ttl time.Duration) error {
 	}
 	fmt.Println("holding", own.Token)
 	var given kv.Record
-	for going := false; ; time.Sleep(ttl / 50) {
+	for going := false; ; time.Sleep(100 * time.Millisecond) {
 		if _, err := s.Refresh(ctx, name+":heir", own); err != nil {
 			return err
 		}
@@ -55,21 +55,20 @@ func heir(s *filekv.Store, name string, ttl time.Duration) error {
 	}
 }
 
-// handOver hands a new record in the safe n over to an heir that another kernel runs, and
-// returns the record and when it began to.
-func handOver(t *testing.T, s *filekv.Store, elsewhere func(*exec.Cmd) *exec.Cmd) (next *process, given kv.Record, at time.Time) {
+// handOver hands a new record in the safe n over to an heir that another kernel runs, for a
+// TTL, and returns the record and when it began to.
+func handOver(t *testing.T, s *filekv.Store, elsewhere func(*exec.Cmd) *exec.Cmd, ttl time.Duration) (next *process, given kv.Record, at time.Time) {
 	t.Helper()
-	next = start(t, elsewhere(command(t, "heir", filepath.Dir(s.Lives()), "n", frameTTL)))
+	next = start(t, elsewhere(command(t, "heir", filepath.Dir(s.Lives()), "n", ample)))
 	next.says("holding")
-	rec, err := s.Create(t.Context(), "n", signed(frameTTL))
+	rec, err := s.Create(t.Context(), "n", signed(ample))
 	require.NoError(t, err)
 	own, err := s.Get(t.Context(), "n:heir")
 	require.NoError(t, err)
-	own.TTL = frameTTL
+	own.TTL = ttl
 	at = time.Now()
 	given, err = s.Swap(t.Context(), "n", rec, own)
 	require.NoError(t, err)
-	require.Equal(t, strconv.FormatUint(given.Token, 10), next.says("inherited"))
 	return next, given, at
 }
 
@@ -77,44 +76,51 @@ func handOver(t *testing.T, s *filekv.Store, elsewhere func(*exec.Cmd) *exec.Cmd
 // lock behind it is by the heir's kernel: nobody may judge by either.
 func TestAnHeirUnderAnotherKernelKeepsWhatItWasGiven(t *testing.T) {
 	strangers(t, func(t *testing.T, elsewhere func(*exec.Cmd) *exec.Cmd) {
-		dir := t.TempDir()
-		s := open(t, dir)
-		next, given, _ := handOver(t, s, elsewhere)
-		trials := map[string]*process{}
-		for whose, trial := range map[string]*exec.Cmd{
-			"the leader's clock": withoutLocks(t, dir, command(t, "try", dir, "n", frameTTL)),
-			"the heir's clock":   elsewhere(withoutLocks(t, dir, command(t, "try", dir, "n", frameTTL))),
-			"a third clock":      inContainer(t, "11111111-0000-4000-8000-000000000000", withoutLocks(t, dir, command(t, "try", dir, "n", frameTTL))),
-		} {
-			trials[whose] = start(t, trial) // all at once, as the TTL runs
-		}
-		for whose, trial := range trials {
-			require.Contains(t, trial.says("refused:"), kv.ErrHeld.Error(), whose)
-		}
-		waiting := start(t, withoutLocks(t, dir, command(t, "claim", dir, "n", frameTTL)))
-		_, err := s.Create(t.Context(), "n:go", signed(ample))
-		require.NoError(t, err)
-		require.Equal(t, strconv.FormatUint(given.Token, 10), next.says("keeps"))
-		for _, p := range []*process{waiting, next} {
-			select {
-			case line := <-p.lines:
-				require.FailNow(t, "the heir loses what it was given", "%s", line)
-			case <-time.After(frameTTL):
+		filekv.InTime(t, frameTTL, func(ttl time.Duration) bool {
+			dir := t.TempDir()
+			s := open(t, dir)
+			next, given, at := handOver(t, s, elsewhere, ttl)
+			require.Equal(t, strconv.FormatUint(given.Token, 10), next.says("inherited"))
+			trials := map[string]*process{}
+			for whose, trial := range map[string]*exec.Cmd{
+				"the leader's clock": withoutLocks(t, dir, command(t, "try", dir, "n", ttl)),
+				"the heir's clock":   elsewhere(withoutLocks(t, dir, command(t, "try", dir, "n", ttl))),
+				"a third clock":      inContainer(t, "11111111-0000-4000-8000-000000000000", withoutLocks(t, dir, command(t, "try", dir, "n", ttl))),
+			} {
+				trials[whose] = start(t, trial) // all at once, as the TTL runs
 			}
-		}
+			said := map[string]string{}
+			for whose, trial := range trials {
+				said[whose] = trial.line()
+			}
+			waiting := start(t, withoutLocks(t, dir, command(t, "claim", dir, "n", ttl)))
+			_, err := s.Create(t.Context(), "n:go", signed(ample))
+			require.NoError(t, err)
+			kept := next.line()
+			if time.Since(at) >= ttl {
+				return false
+			}
+			for whose, line := range said {
+				require.Contains(t, line, kv.ErrHeld.Error(), whose)
+			}
+			require.Equal(t, fmt.Sprint("keeps ", given.Token), kept)
+			silent(t, ttl, "the heir loses what it was given", waiting, next)
+			return true
+		})
 	})
 }
 
 func TestAnHeirUnderAnotherKernelThatDiesIsFollowedAfterItsTTL(t *testing.T) {
 	strangers(t, func(t *testing.T, elsewhere func(*exec.Cmd) *exec.Cmd) {
 		s := open(t, t.TempDir())
-		next, given, at := handOver(t, s, elsewhere)
+		const ttl = frameTTL / 2 // nobody has to be in time
+		next, given, at := handOver(t, s, elsewhere, ttl)
 		dir := filepath.Dir(s.Lives())
 		waiting := start(t, withoutLocks(t, dir, command(t, "claim", dir, "n", frameTTL)))
 		require.NoError(t, unix.Kill(-next.cmd.Process.Pid, unix.SIGKILL))
 		token, err := strconv.ParseUint(waiting.says("holding"), 10, 64)
 		require.NoError(t, err)
 		require.Greater(t, token, given.Token)
-		require.GreaterOrEqual(t, time.Since(at), frameTTL)
+		require.GreaterOrEqual(t, time.Since(at), ttl)
 	})
 }
