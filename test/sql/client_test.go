@@ -203,7 +203,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 
 // signed returns what a new campaign would write.
 func signed(value string) kv.Record {
-	return kv.Record{Signature: "sig/" + rand.Text(), Value: value, TTL: time.Minute}
+	return kv.Record{Signature: "sig/" + rand.Text(), Value: value, TTL: time.Hour}
 }
 
 // mortal returns what a new campaign would write, to live for d.

@@ -21,7 +21,10 @@ const (
 )
 
 // frameTTL is long enough that a busy machine does not keep a leader from a refresh.
-const frameTTL = 5 * time.Second
+const frameTTL = 10 * time.Second
+
+// onceTTL is the TTL of those that create a record and end.
+const onceTTL = frameTTL / 2
 
 func playInFrame(role string) error {
 	db, err := sql.Open("sqlite", os.Getenv(sourceVariable))
@@ -33,7 +36,7 @@ func playInFrame(role string) error {
 	rec := kv.Record{Signature: fmt.Sprintf("%s %d", role, time.Now().UnixNano()), TTL: frameTTL}
 	switch role {
 	case "try", "last":
-		rec.Lasting = role == "last"
+		rec.TTL, rec.Lasting = onceTTL, role == "last"
 		rec, err = store.Create(ctx, "n", rec)
 		if errors.Is(err, kv.ErrHeld) {
 			fmt.Println("refused:", err)

@@ -24,7 +24,9 @@ func fresh(t *testing.T, test func(*testing.T, *place)) {
 			addr := testenv.MariaDB(t)
 			return testenv.MySQLDSN(addr, testenv.NewMySQLDatabase(t, addr))
 		},
-		sqlkv.SQLite: func(t *testing.T) string { return "file:" + filepath.Join(t.TempDir(), "election.db") },
+		sqlkv.SQLite: func(t *testing.T) string {
+			return "file:" + filepath.Join(t.TempDir(), "election.db") + "?_pragma=synchronous(OFF)"
+		},
 	} {
 		t.Run(dialect.String(), func(t *testing.T) {
 			p := &place{t: t, dialect: dialect, source: source(t), sent: new(requests)}

@@ -79,7 +79,7 @@ func TestAFullDiskIsNoLoss(t *testing.T) {
 // other out, and nobody's settings wait for that.
 func TestManyProcessesTakeTurnsWithoutAWriteAheadLog(t *testing.T) {
 	t.Parallel()
-	p := at(t, sqlkv.SQLite, "file:"+filepath.Join(t.TempDir(), "election.db")+"?_pragma=journal_mode(DELETE)")
+	p := at(t, sqlkv.SQLite, "file:"+filepath.Join(t.TempDir(), "election.db")+"?_pragma=journal_mode(DELETE)&_pragma=synchronous(OFF)")
 	takeTurns(t, p.store(t), named(), 4)
 }
 
