@@ -20,8 +20,8 @@ import (
 	"github.com/electkv/election/internal/boottime"
 )
 
-// deafness is the variable that makes a guard one that hears nothing.
-const deafness = "GUARD_TEST_DEAF=1"
+// deafness, with a file that tells when the command runs, makes a guard one that hears nothing.
+const deafness = "GUARD_TEST_DEAF="
 
 // TestMain makes this program a guard, as elect is one.
 func TestMain(m *testing.M) {
@@ -49,6 +49,9 @@ func hearNothing(args []string, _ func(json.RawMessage)) error {
 		return err
 	}
 	if err := json.NewEncoder(os.NewFile(reportsFD, "reports")).Encode(report{Started: pid}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(os.Getenv("GUARD_TEST_DEAF"), nil, 0o600); err != nil {
 		return err
 	}
 	select {}
@@ -88,7 +91,7 @@ func ended(t *testing.T, g *Guard) End {
 }
 
 func TestNothingThatIsToldADeafGuardWaits(t *testing.T) {
-	g := sleepFor(t, adopted(t), in(time.Hour), 100*time.Millisecond, 100*time.Millisecond, deafness)
+	g := sleepFor(t, adopted(t), in(time.Hour), 100*time.Millisecond, 100*time.Millisecond, deafness+os.DevNull)
 	orders, err := g.orders.SyscallConn()
 	require.NoError(t, err)
 	require.NoError(t, orders.Control(func(fd uintptr) {
@@ -118,7 +121,9 @@ func TestNothingThatIsToldADeafGuardWaits(t *testing.T) {
 
 func TestADeafGuardIsKilledAGraceAndSomePatienceAfterTheEndOfTrust(t *testing.T) {
 	const grace, patience = 200 * time.Millisecond, 100 * time.Millisecond
-	g := sleepFor(t, adopted(t), in(200*time.Millisecond), grace, patience, deafness)
+	running := filepath.Join(t.TempDir(), "running")
+	g := sleepFor(t, adopted(t), in(time.Hour), grace, patience, deafness+running)
+	require.Eventually(t, func() bool { _, err := os.Stat(running); return err == nil }, 30*time.Second, time.Millisecond)
 	until := in(time.Second)
 	g.Extend(until)
 	end := ended(t, g)
@@ -128,7 +133,7 @@ func TestADeafGuardIsKilledAGraceAndSomePatienceAfterTheEndOfTrust(t *testing.T)
 }
 
 func TestStopCountsOnceAndNoExtensionPutsItOff(t *testing.T) {
-	g := sleepFor(t, adopted(t), in(time.Hour), 100*time.Millisecond, 100*time.Millisecond, deafness)
+	g := sleepFor(t, adopted(t), in(time.Hour), 100*time.Millisecond, 100*time.Millisecond, deafness+os.DevNull)
 	g.Stop()
 	for range 100 {
 		g.Stop()
@@ -149,10 +154,16 @@ func TestACommandIsNotStartedWhenTrustIsOver(t *testing.T) {
 }
 
 func TestAGuardThatWasFrozenObeysItsOrdersBeforeItJudges(t *testing.T) {
-	g := sleepFor(t, adopted(t), in(500*time.Millisecond), 100*time.Millisecond, time.Minute)
-	require.NoError(t, syscall.Kill(g.pid, syscall.SIGSTOP))
+	p := adopted(t)
+	g, until := freeze(t, p, time.Second)
+	for trust := 2 * time.Second; boottime.Now() >= until; trust *= 2 {
+		require.Less(t, trust, time.Minute, "this machine is too busy to stop a guard in time")
+		g.kill()
+		<-g.Done()
+		g, until = freeze(t, p, trust)
+	}
 	g.Extend(in(time.Hour))
-	time.Sleep(time.Second) // the end of trust that it knows is past
+	time.Sleep(until - boottime.Now() + look) // the end of trust that it knows is past
 	require.NoError(t, syscall.Kill(g.pid, syscall.SIGCONT))
 	time.Sleep(2 * look)
 	select {
@@ -165,6 +176,18 @@ func TestAGuardThatWasFrozenObeysItsOrdersBeforeItJudges(t *testing.T) {
 	require.NoError(t, end.Err)
 	require.False(t, end.Expired)
 	require.Equal(t, syscall.SIGINT, end.Status.Signal())
+}
+
+// freeze stops a guard that has started its command. It may be too late: until is when trust ends.
+func freeze(t *testing.T, p *Parent, trust time.Duration) (g *Guard, until time.Duration) {
+	t.Helper()
+	until = in(trust)
+	g = sleepFor(t, p, until, 100*time.Millisecond, time.Minute)
+	require.Eventually(t, func() bool {
+		return boottime.Now() >= until || len(below(g.pid, childrenOfAll())) > 0
+	}, time.Minute, time.Millisecond)
+	p.signal(g.pid, syscall.SIGSTOP)
+	return g, until
 }
 
 func TestAWardenLooksForANewerOrderBeforeItJudges(t *testing.T) {
