@@ -20,7 +20,7 @@ import (
 const maxClients = 64
 
 // patience is what a busy machine may add to anything that is owed.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A cluster is what its members agree upon.
 type cluster struct {

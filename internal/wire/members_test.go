@@ -160,20 +160,21 @@ func TestOneThatIsNoMemberAnyMoreIsNotCalled(t *testing.T) {
 	require.NoError(t, err)
 	defer listener.Close()
 	n := c.start(c.open(c.members[0], c.members...))
-	call := func() error {
-		require.NoError(t, listener.(*net.TCPListener).SetDeadline(time.Now().Add(2*time.Second))) // called each half second, or more often
+	const silence = 2 * time.Second // called each half second, or more often
+	call := func(d time.Duration) error {
+		require.NoError(t, listener.(*net.TCPListener).SetDeadline(time.Now().Add(d)))
 		conn, err := listener.Accept()
 		if err == nil {
 			conn.Close()
 		}
 		return err
 	}
-	require.NoError(t, call())
+	require.NoError(t, call(patience))
 	knows(nil, n)
-	_ = call() // which may have been under way
-	require.ErrorIs(t, call(), os.ErrDeadlineExceeded)
+	_ = call(silence) // which may have been under way
+	require.ErrorIs(t, call(silence), os.ErrDeadlineExceeded)
 	knows(c.members, n)
-	require.NoError(t, call())
+	require.NoError(t, call(patience))
 }
 
 // Whether they come before Close or after it, nothing is left behind.

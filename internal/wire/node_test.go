@@ -230,7 +230,12 @@ func TestLastWordsAreFlushed(t *testing.T) {
 	c := newCluster(t, 2)
 	const words = 200
 	for range 5 {
-		all := c.startAll()
+		all := []*node{}
+		for _, m := range c.members {
+			config := c.config(m)
+			config.MaxWait = time.Minute
+			all = append(all, c.start(config))
+		}
 		all[0].delivers(all[1], "here")
 		all[1].delivers(all[0], "here")
 		for i := range words {

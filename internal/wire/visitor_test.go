@@ -75,6 +75,28 @@ func (v visitor) welcome(hello []byte) {
 	require.Equal(v, wire.KindHello, k, "%q", body)
 }
 
+// lives has the visitor say that it is alive until its connection or the test ends.
+func (v visitor) lives() {
+	stop := make(chan struct{})
+	var alive sync.WaitGroup
+	v.Cleanup(func() {
+		close(stop)
+		alive.Wait()
+	})
+	alive.Go(func() {
+		for v.SetDeadline(time.Now().Add(patience)) == nil {
+			if _, err := v.Write(wire.Frame(wire.KindAlive, nil)); err != nil {
+				return
+			}
+			select {
+			case <-stop:
+				return
+			case <-time.After(250 * time.Millisecond):
+			}
+		}
+	})
+}
+
 func TestWhoDoesNotBelongHereIsRefusedAndToldWhy(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
@@ -329,29 +351,11 @@ func TestThereIsRoomForSoManyClientsAndForAnotherWhenOneHasGone(t *testing.T) {
 	config := c.authority.Config("client")
 	first := c.visit(node.id, config)
 	first.welcome(hello(0))
-	stop := make(chan struct{})
-	var alive sync.WaitGroup
-	defer alive.Wait()
-	defer close(stop)
-	keep := func(v visitor) {
-		alive.Go(func() {
-			for v.SetDeadline(time.Now().Add(patience)) == nil {
-				if _, err := v.Write(wire.Frame(wire.KindAlive, nil)); err != nil {
-					return
-				}
-				select {
-				case <-stop:
-					return
-				case <-time.After(500 * time.Millisecond):
-				}
-			}
-		})
-	}
-	keep(first)
+	first.lives()
 	for i := 1; i < maxClients; i++ {
 		v := c.visit(node.id, config)
 		v.welcome(hello(i))
-		keep(v)
+		v.lives()
 	}
 	late := c.visit(node.id, config)
 	late.say(wire.Frame(wire.KindHello, hello(99)))
@@ -390,22 +394,7 @@ func TestAPeerThatReadsNothingIsDroppedAndHoldsUpNobody(t *testing.T) {
 	c := newCluster(t, 3)
 	node, other := c.start(c.config(c.members[1])), c.start(c.config(c.members[2]))
 	v := c.visitAs(node.id, 1)
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() { // it is alive, and only reads nothing
-		ticker := time.NewTicker(100 * time.Millisecond)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-stop:
-				return
-			case <-ticker.C:
-				if _, err := v.Write(wire.Frame(wire.KindAlive, nil)); err != nil {
-					return
-				}
-			}
-		}
-	}()
+	v.lives() // and only reads nothing
 	node.delivers(other, "before")
 	large := make([]byte, 100_000)
 	begin := time.Now()
@@ -423,6 +412,7 @@ func TestAnotherIncarnationWaitsForTheEndOfTheConnectedOne(t *testing.T) {
 	c := newCluster(t, 2)
 	node := c.start(c.config(c.members[1]))
 	old := c.visitAs(node.id, 1)
+	old.lives()
 	hello := func(incarnation uint64) []byte { return c.protocol().Hello(c.members[0], incarnation) }
 
 	second := c.visit(node.id, c.authority.Config("127.0.0.1"))
