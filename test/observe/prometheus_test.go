@@ -41,14 +41,17 @@ type process struct {
 	resign    chan struct{}
 }
 
-// start starts a process whose work takes longer to stop than the margin of 200 ms.
+// ttl is long enough that a busy machine does not keep a leader from a refresh.
+const ttl = 4 * time.Second
+
+// start starts a process whose work takes longer to stop than the margin of a tenth of the TTL.
 func start(t *testing.T, store kv.Store, id string, native bool) *process {
 	t.Helper()
 	metrics, registry := electionprom.New(&electionprom.Options{NativeHistograms: native}), prometheus.NewRegistry()
 	require.NoError(t, registry.Register(metrics))
 	server := httptest.NewServer(promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	t.Cleanup(server.Close)
-	c, err := election.New(store, "billing", &election.Options{ID: id, TTL: 2 * time.Second, Hooks: metrics.Hooks()})
+	c, err := election.New(store, "billing", &election.Options{ID: id, TTL: ttl, Hooks: metrics.Hooks()})
 	require.NoError(t, err)
 	return &process{c, server.Listener.Addr().String(), make(chan struct{})}
 }
@@ -64,7 +67,7 @@ func (p *process) run(t *testing.T) {
 				return term.Resign(ctx)
 			case <-ctx.Done():
 			}
-			time.Sleep(500 * time.Millisecond)
+			time.Sleep(ttl / 4)
 			return nil
 		})
 	})
@@ -156,7 +159,11 @@ scrape_configs:
 	b.run(t)
 	r.await(`election_role{instance=%q, role="heir"} == 1`, b.addr)
 	r.await(`increase(election_refresh_margin_seconds_count{instance=%q}[5s]) > 0`, a.addr)
-	a.resign <- struct{}{}
+	select {
+	case a.resign <- struct{}{}:
+	case <-time.After(time.Minute):
+		require.FailNow(t, "it does not lead any more")
+	}
 	r.await(`election_is_leader{instance=%q} == 1`, b.addr)
 	r.await(`election_role{instance=%q, role="heir"} == 1`, a.addr)
 	faults.On().DropRequests()
