@@ -12,7 +12,7 @@ import (
 )
 
 // patience is how long goroutines may take to end after what they belong to.
-const patience = 5 * time.Second
+const patience = 15 * time.Second
 
 // Goroutines are those that there were at some time.
 type Goroutines map[string]bool
