@@ -182,7 +182,7 @@ func TestARecordOutlivesItsServersRestartAndThenFades(t *testing.T) {
 	server := testenv.StartEtcd(t)
 	store := open(t, nil, server.Addr())
 	rec := signed("v")
-	rec.TTL = 3 * time.Second
+	rec.TTL = briefTTL
 	start := time.Now()
 	rec, err := store.Create(within(t, patience), "restart", rec)
 	require.NoError(t, err)
