@@ -153,14 +153,26 @@ func aPlaceIsNotYetInTheSafe(t *trial) {
 	t.stay(name, place, false)
 }
 
-func aPlaceLastsAsLongAsItsOwnerStays(t *trial) {
+func aPlaceLastsAsLongAsItsOwnerStays(t *trial) { t.patiently(t.lastsWhileItsOwnerStays) }
+
+// lastsWhileItsOwnerStays reports whether the owner has stayed in time.
+func (t *trial) lastsWhileItsOwnerStays() bool {
 	name, first := t.held()
+	last := time.Now()
 	place := t.join(name, t.mortal("v"))
-	for end := time.Now().Add(2 * t.lifetime(place.TTL).Max); time.Now().Before(end); time.Sleep(t.ttl / 5) {
-		t.stay(name, place, false)
+	for end := last.Add(2 * t.lifetime(place.TTL).Max); time.Now().Before(end); time.Sleep(t.ttl / 5) {
+		start := time.Now()
+		_, _, err := t.queue().Stay(t.ctx, name, place)
+		if time.Since(last) >= t.ttl {
+			return false
+		}
+		require.NoError(t, err)
+		last = start
 	}
+	t.stay(name, place, false)
 	t.delete(t.s, name, first)
 	t.holds(name, place)
+	return true
 }
 
 func aPlaceThatNobodyKeepsLeavesTheLine(t *trial) {
