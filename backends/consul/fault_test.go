@@ -63,10 +63,28 @@ func TestEveryOperationOnAPausedServerReturnsWithItsContext(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, err, why, what)
 		unknown(t, err)
-		require.Less(t, time.Since(start), 5*time.Second, what)
+		require.Less(t, time.Since(start), 30*time.Second, what)
 	}
 	server.Continue()
 	eventually(t, func() error { _, err := s.Get(within(t, 5*time.Second), name); return err })
+}
+
+// losesReply calls write until its transaction was carried out, and not for so long that it has the reply.
+func losesReply(t *testing.T, proxy *testenv.Proxy, requests *wire, write func(ctx context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(within(t, time.Minute))
+	defer cancel()
+	requests.beforeTxn(func(*http.Request) {
+		proxy.HoldReplies()
+		go func() {
+			_ = proxy.AwaitHeld(ctx)
+			cancel()
+		}()
+	})
+	err := write(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	unknown(t, err)
+	proxy.Heal()
 }
 
 // The reply to the transaction is lost, and with it who holds the safe.
@@ -75,14 +93,7 @@ func TestACreateWhoseReplyIsLostIsUnknownAndItsRecordIsThere(t *testing.T) {
 	client, requests := dialCounted(t, proxy.Addr(), nil)
 	s := consulkv.New(client, options)
 	name, rec := newName(), signed("v", time.Minute)
-	requests.beforeTxn(func(*http.Request) { proxy.DropReplies() })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	_, err := s.Create(ctx, name, rec)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	unknown(t, err)
-
-	proxy.Heal()
+	losesReply(t, proxy, requests, func(ctx context.Context) error { _, err := s.Create(ctx, name, rec); return err })
 	got, err := s.Get(within(t, time.Minute), name)
 	require.NoError(t, err)
 	require.Equal(t, rec.Signature, got.Signature)

@@ -28,13 +28,16 @@ type transfer struct {
 // transfers calls f with a new transfer in each form.
 func transfers(t *testing.T, ttl time.Duration, f func(t *testing.T, tr *transfer)) {
 	t.Helper()
-	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
-		tr := &transfer{plain: opts.Plain, lead: newName(), second: newName()}
-		tr.s, tr.client, tr.requests = openAs(t, opts)
-		tr.heir = create(t, tr.s, tr.second, signed("heir", ttl))
-		tr.leader = create(t, tr.s, tr.lead, signed("leader", ttl))
-		f(t, tr)
-	})
+	inEachForm(t, func(t *testing.T, opts *consulkv.Options) { f(t, newTransfer(t, opts, ttl)) })
+}
+
+func newTransfer(t *testing.T, opts *consulkv.Options, ttl time.Duration) *transfer {
+	t.Helper()
+	tr := &transfer{plain: opts.Plain, lead: newName(), second: newName()}
+	tr.s, tr.client, tr.requests = openAs(t, opts)
+	tr.heir = create(t, tr.s, tr.second, signed("heir", ttl))
+	tr.leader = create(t, tr.s, tr.lead, signed("leader", ttl))
+	return tr
 }
 
 // valueAt returns what the record at a safe's key publishes.
@@ -73,38 +76,71 @@ func TestAHandOverIsHeldByTheHeirsSession(t *testing.T) {
 
 // An heir that has not heard of it yet refreshes its own record.
 func TestAnHeirKeepsWhatWasHandedOverAliveByRefreshingItsOwnRecord(t *testing.T) {
-	transfers(t, ttl, func(t *testing.T, tr *transfer) {
-		rec, err := tr.handOver(t)
-		require.NoError(t, err)
-		for range 20 {
-			time.Sleep(ttl / 4)
-			_, err := tr.s.Refresh(t.Context(), tr.second, tr.heir)
+	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
+		inTime(t, func(ttl time.Duration) bool {
+			last := time.Now()
+			tr := newTransfer(t, opts, ttl)
+			rec, err := tr.handOver(t)
+			for i := 0; err == nil && i < 20; i++ {
+				time.Sleep(ttl / 4)
+				began := time.Now()
+				if _, err = tr.s.Refresh(t.Context(), tr.second, tr.heir); err == nil {
+					last = began
+				}
+			}
+			got := kv.Record{}
+			if err == nil {
+				got, err = tr.s.Get(t.Context(), tr.lead)
+			}
+			if err != nil && time.Since(last) >= ttl {
+				return false
+			}
 			require.NoError(t, err)
-		}
-		got, err := tr.s.Get(t.Context(), tr.lead)
-		require.NoError(t, err)
-		require.Equal(t, rec, got)
+			require.Equal(t, rec, got)
+			return true
+		})
 	})
 }
 
 func TestASharedSessionOutlivesBothRecordsButIsNotDestroyed(t *testing.T) {
 	for _, own := range []bool{true, false} {
-		transfers(t, ttl, func(t *testing.T, tr *transfer) {
-			rec, err := tr.handOver(t)
-			require.NoError(t, err)
-			first, firstRec, second, secondRec := tr.lead, rec, tr.second, tr.heir
-			if own {
-				first, firstRec, second, secondRec = second, secondRec, first, firstRec
-			}
-			require.NoError(t, tr.s.Delete(t.Context(), first, firstRec))
-			renews(t, tr.client, rec.Lease)
-			got, err := tr.s.Refresh(t.Context(), second, secondRec)
-			require.NoError(t, err)
-			require.True(t, got.Owns(secondRec))
-			require.NoError(t, tr.s.Delete(t.Context(), second, secondRec))
-			require.Eventually(t, func() bool { return sessions(t, tr.client, tr.second) == 0 }, 30*time.Second, 100*time.Millisecond)
+		inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
+			inTime(t, func(ttl time.Duration) bool {
+				began := time.Now()
+				tr := newTransfer(t, opts, ttl)
+				err := tr.deletesOneByOne(t, own)
+				if err != nil && time.Since(began) >= ttl {
+					return false
+				}
+				require.NoError(t, err)
+				require.Eventually(t, func() bool { return sessions(t, tr.client, tr.second) == 0 }, 2*time.Minute, 100*time.Millisecond)
+				return true
+			})
 		})
 	}
+}
+
+// deletesOneByOne hands the safe over, deletes the heir's own record and that, or the other way round,
+// and requires that the session that they share lives in between.
+func (tr *transfer) deletesOneByOne(t *testing.T, own bool) error {
+	t.Helper()
+	rec, err := tr.handOver(t)
+	if err != nil {
+		return err
+	}
+	first, firstRec, second, secondRec := tr.lead, rec, tr.second, tr.heir
+	if own {
+		first, firstRec, second, secondRec = second, secondRec, first, firstRec
+	}
+	if err := tr.s.Delete(t.Context(), first, firstRec); err != nil {
+		return err
+	}
+	got, err := tr.s.Refresh(t.Context(), second, secondRec)
+	if err != nil {
+		return err
+	}
+	require.True(t, got.Owns(secondRec))
+	return tr.s.Delete(t.Context(), second, secondRec)
 }
 
 func TestTheMarkOfASharedSessionOutlivesChangesOfValue(t *testing.T) {

@@ -105,34 +105,42 @@ func TestOurRecordKeepsAnAPILockOutUntilItIsDeleted(t *testing.T) {
 func TestALockDelayIsToldApartAndPasses(t *testing.T) {
 	t.Parallel() // it mostly waits
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
-		s, client, _ := openAs(t, opts)
-		name := newName()
-		session, _, err := client.Session().CreateNoChecks(&api.SessionEntry{TTL: "10s", LockDelay: 3 * time.Second}, nil)
-		require.NoError(t, err)
-		held, _, err := client.KV().Acquire(&api.KVPair{Key: name, Flags: api.LockFlagValue, Session: session}, nil)
-		require.NoError(t, err)
-		require.True(t, held)
-		start := time.Now()
-		_, err = client.Session().Destroy(session, nil)
-		require.NoError(t, err)
-
-		_, err = s.Get(t.Context(), name)
-		require.ErrorIs(t, err, kv.ErrVacant)
-		refused := 0
-		for ctx := within(t, time.Minute); ; time.Sleep(100 * time.Millisecond) {
-			rec, err := s.Create(ctx, name, signed("v", time.Minute))
-			if err == nil {
-				require.NoError(t, s.Delete(ctx, name, rec))
-				break
-			}
-			require.ErrorIs(t, err, kv.ErrHeld)
-			require.Contains(t, err.Error(), "lock-delay")
-			require.Zero(t, sessions(t, client, name))
-			refused++
+		for try := 1; !aLockDelayIsToldApart(t, opts); try++ {
+			require.Less(t, try, 5, "this machine is too busy to create anything within a lock-delay")
 		}
-		require.Positive(t, refused)
-		require.GreaterOrEqual(t, time.Since(start), 2900*time.Millisecond)
 	})
+}
+
+// aLockDelayIsToldApart reports whether a create was refused for it.
+func aLockDelayIsToldApart(t *testing.T, opts *consulkv.Options) bool {
+	t.Helper()
+	s, client, _ := openAs(t, opts)
+	name := newName()
+	session, _, err := client.Session().CreateNoChecks(&api.SessionEntry{TTL: "10s", LockDelay: 3 * time.Second}, nil)
+	require.NoError(t, err)
+	held, _, err := client.KV().Acquire(&api.KVPair{Key: name, Flags: api.LockFlagValue, Session: session}, nil)
+	require.NoError(t, err)
+	require.True(t, held)
+	start := time.Now()
+	_, err = client.Session().Destroy(session, nil)
+	require.NoError(t, err)
+
+	_, err = s.Get(t.Context(), name)
+	require.ErrorIs(t, err, kv.ErrVacant)
+	refused := 0
+	for ctx := within(t, time.Minute); ; time.Sleep(100 * time.Millisecond) {
+		rec, err := s.Create(ctx, name, signed("v", time.Minute))
+		if err == nil {
+			require.NoError(t, s.Delete(ctx, name, rec))
+			break
+		}
+		require.ErrorIs(t, err, kv.ErrHeld)
+		require.Contains(t, err.Error(), "lock-delay")
+		require.Zero(t, sessions(t, client, name))
+		refused++
+	}
+	require.GreaterOrEqual(t, time.Since(start), 2900*time.Millisecond)
+	return refused > 0
 }
 
 func TestOurOwnDeadRecordHasNoLockDelayToSpeakOf(t *testing.T) {

@@ -25,26 +25,20 @@ func TestAnObservedWriteWhoseReplyIsLostIsUnknownAndItsRecordIsThere(t *testing.
 	client, requests := dialCounted(t, proxy.Addr(), nil)
 	s := consulkv.NewObserved(client, nil)
 	name := newName()
-	lost := func(what string, write func(ctx context.Context) error) (kv.Record, error) {
+	after := func(write func(ctx context.Context) error) (kv.Record, error) {
 		t.Helper()
-		requests.beforeTxn(func(*http.Request) { proxy.DropReplies() })
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		err := write(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded, what)
-		unknown(t, err)
-		proxy.Heal()
+		losesReply(t, proxy, requests, write)
 		return s.Get(within(t, time.Minute), name)
 	}
 	rec := signed("v", time.Minute)
-	got, err := lost("create", func(ctx context.Context) error { _, err := s.Create(ctx, name, rec); return err })
+	got, err := after(func(ctx context.Context) error { _, err := s.Create(ctx, name, rec); return err })
 	require.NoError(t, err)
 	require.Equal(t, rec.Signature, got.Signature)
 	rec = got
-	got, err = lost("refresh", func(ctx context.Context) error { _, err := s.Refresh(ctx, name, rec); return err })
+	got, err = after(func(ctx context.Context) error { _, err := s.Refresh(ctx, name, rec); return err })
 	require.NoError(t, err)
 	require.Equal(t, rec, got)
-	got, err = lost("publish", func(ctx context.Context) error {
+	got, err = after(func(ctx context.Context) error {
 		_, err := s.Swap(ctx, name, rec, kv.Record{Signature: rec.Signature, Value: "published"})
 		return err
 	})
@@ -54,7 +48,7 @@ func TestAnObservedWriteWhoseReplyIsLostIsUnknownAndItsRecordIsThere(t *testing.
 	rec, err = s.Refresh(within(t, time.Minute), name, got)
 	require.NoError(t, err, "whoever finds its signature can go on with the record")
 	require.Equal(t, got, rec)
-	_, err = lost("delete", func(ctx context.Context) error { return s.Delete(ctx, name, rec) })
+	_, err = after(func(ctx context.Context) error { return s.Delete(ctx, name, rec) })
 	require.ErrorIs(t, err, kv.ErrVacant)
 }
 
@@ -143,7 +137,7 @@ func TestEveryObservedOperationOnAPausedServerReturnsWithItsContext(t *testing.T
 		cancel()
 		require.ErrorIs(t, err, why, what)
 		unknown(t, err)
-		require.Less(t, time.Since(start), 5*time.Second, what)
+		require.Less(t, time.Since(start), 30*time.Second, what)
 	}
 	server.Continue()
 	eventually(t, func() error { _, err := s.Refresh(within(t, 5*time.Second), name, rec); return err })

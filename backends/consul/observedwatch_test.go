@@ -91,7 +91,7 @@ func TestAnObservedWatchOfABusyKeyDoesNotSpin(t *testing.T) {
 	}))
 	defer server.Close()
 	s := consulkv.NewObserved(dial(t, strings.TrimPrefix(server.URL, "http://")), nil)
-	ctx := within(t, 2*time.Second)
+	ctx := whileAsked(t, &asked)
 	for rec, err := range s.Watch(ctx, "k") {
 		if ctx.Err() == nil {
 			require.NoError(t, err)

@@ -116,8 +116,10 @@ func TestAFailedCheckDoesNotLetAnotherInBeforeTheTTLHasPassed(t *testing.T) {
 	require.NoError(t, client.Agent().UpdateTTL(check, "mended", api.HealthPassing))
 	other := consulkv.New(client, options)
 	_, err = other.Create(t.Context(), name, signed("v", time.Minute))
-	require.ErrorIs(t, err, kv.ErrHeld, "the session ended after %v", ended)
-	eventually(t, func() error { _, err := other.Create(t.Context(), name, signed("v", time.Minute)); return err })
+	if err != nil || time.Since(start) < life { // else this machine was too busy to be refused
+		require.ErrorIs(t, err, kv.ErrHeld, "the session ended after %v", ended)
+		eventually(t, func() error { _, err := other.Create(t.Context(), name, signed("v", time.Minute)); return err })
+	}
 	require.Greater(t, time.Since(start), life)
 
 	_, err = s.Lifetime(2 * time.Minute)

@@ -127,11 +127,11 @@ func TestARecordOutlivesARestartOfTheServer(t *testing.T) {
 
 func TestARecordOutlivesTheLeaderOfTheServers(t *testing.T) {
 	t.Parallel() // it mostly waits
-	cluster := testenv.StartConsulCluster(t)
-	leader := cluster.Leader()
-	addr := cluster.Nodes[0].Addr()
-	if cluster.Nodes[0] == leader {
-		addr = cluster.Nodes[1].Addr()
+	servers := cluster(t)
+	leader := servers.Leader()
+	addr := servers.Nodes[0].Addr()
+	if servers.Nodes[0] == leader {
+		addr = servers.Nodes[1].Addr()
 	}
 	s := consulkv.New(dial(t, addr), options)
 	name := newName()

@@ -47,7 +47,7 @@ func TestTokensGoOnFromTheOneThatAVacantKeyTellsOf(t *testing.T) {
 		_, err := s.Get(t.Context(), name)
 		require.ErrorIs(t, err, kv.ErrVacant)
 
-		rec := create(t, s, name, signed("one", ttl))
+		rec := create(t, s, name, signed("one", time.Minute))
 		require.EqualValues(t, last+1, rec.Token)
 		rec = publish(t, s, name, rec, "published")
 		require.EqualValues(t, last+1, rec.Token)

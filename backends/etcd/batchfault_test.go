@@ -374,7 +374,7 @@ func (*flatterer) CloseSend() error { return nil }
 
 func TestAMemberThatIsCutOffProvesNothing(t *testing.T) {
 	t.Parallel() // it mostly waits
-	cluster := testenv.StartEtcdCluster(t)
+	cluster := steadyCluster(t)
 	alone, others := cluster.Nodes[0], cluster.Nodes[1:]
 	client := dialWith(t, nil, clientv3.Config{
 		Endpoints: []string{alone.Addr()},

@@ -57,21 +57,27 @@ func elected(t testing.TB, store kv.Store, name string, opts *election.Options) 
 func TestALeaderThatSleptBeyondItsTermIsRefused(t *testing.T) {
 	each(t, everyLayout(), func(t *testing.T, options layout) {
 		t.Parallel() // mostly it waits
-		server := testenv.Etcd(t)
-		proxy := testenv.NewProxy(t, server)
-		client, store := dial(t, nil, server), openWith(t, nil, options, server)
-		name := signed("").Signature
-		short := &election.Options{TTL: 3 * time.Second}
-		old := elected(t, openWith(t, nil, options, proxy.Addr()), name, short)
-		late := old.Record()
-		require.True(t, writes(t, client, store, name, late))
-		proxy.BlackHole()
-		term := elected(t, store, name, short)
-		require.Greater(t, term.Token(), old.Token())
-		require.False(t, writes(t, client, store, name, late), "the old leader has written")
-		require.True(t, writesIf(t, client, store.Guard(term.NamedRecord())))
-		require.Error(t, old.Err())
-		proxy.Heal()
+		inTime(t, func(ttl time.Duration) bool {
+			server := testenv.Etcd(t)
+			proxy := testenv.NewProxy(t, server)
+			client, store := dial(t, nil, server), openWith(t, nil, options, server)
+			name := signed("").Signature
+			old := elected(t, openWith(t, nil, options, proxy.Addr()), name, &election.Options{TTL: ttl})
+			late := old.Record()
+			written := writes(t, client, store, name, late)
+			if old.Err() != nil {
+				return false
+			}
+			require.True(t, written)
+			proxy.BlackHole()
+			term := elected(t, store, name, &election.Options{TTL: time.Minute})
+			require.Greater(t, term.Token(), old.Token())
+			require.False(t, writes(t, client, store, name, late), "the old leader has written")
+			require.True(t, writesIf(t, client, store.Guard(term.NamedRecord())))
+			require.Error(t, old.Err())
+			proxy.Heal()
+			return true
+		})
 	})
 }
 

@@ -142,7 +142,7 @@ func TestAWriteThatTheClientSendsTwiceIsCarriedOutOnce(t *testing.T) {
 func TestALeaseWhoseReplyIsLostFades(t *testing.T) {
 	store, s := spoiled(t, "/LeaseGrant", codes.Unavailable)
 	rec := signed("v")
-	rec.TTL = 2 * time.Second
+	rec.TTL = time.Minute
 	name := rec.Signature
 	created, err := store.Create(within(t, patience), name, rec)
 	require.NoError(t, err)

@@ -106,11 +106,11 @@ func TestAWatchSeesNoVacancyWhereThereIsNone(t *testing.T) {
 
 // The leader's program is gone, and with it everybody who would say so.
 func TestAWatchOfALineSeesTheFirstFade(t *testing.T) {
-	t.Parallel() // it mostly waits
 	each(t, queues(), func(t *testing.T, options layout) {
+		t.Parallel() // it mostly waits
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		mortal := signed("fades")
-		mortal.TTL = 2 * time.Second
+		mortal.TTL = 5 * time.Second
 		name, start := mortal.Signature, time.Now()
 		rec, err := store.Create(within(t, patience), name, mortal)
 		require.NoError(t, err)

@@ -213,7 +213,7 @@ func TestManyRecordsAreRefreshedThroughAPlainClientOfACluster(t *testing.T) {
 			records = append(records, h)
 		}
 	}
-	store := rediskv.New(b.client(&redis.Options{Addr: cluster.Nodes[0].Addr()}), nil)
+	store := rediskv.New(b.client(&redis.Options{Addr: cluster.Nodes[0].Addr(), ReadTimeout: time.Minute}), nil)
 	for i, v := range kvtest.RefreshAll(b, b.ctx, store, records) {
 		require.NoError(t, v.Err)
 		require.Equal(t, records[i].Record, v.Record)
@@ -276,7 +276,7 @@ func TestManyRecordsAreToldOfTheEndOfTheContext(t *testing.T) {
 		require.ErrorIs(t, v.Err, context.DeadlineExceeded)
 		b.unknown(v.Err)
 	}
-	require.Less(t, time.Since(start), 3*time.Second)
+	require.Less(t, time.Since(start), 30*time.Second)
 }
 
 // A replica writes nothing, so no record of its is confirmed.

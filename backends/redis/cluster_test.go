@@ -139,7 +139,7 @@ func TestAFailoverInAClusterIsFoundSoonAfterItHasHappened(t *testing.T) {
 				defer cancel()
 				_, err := b.store.Refresh(ctx, name, rec)
 				return err == nil
-			}, 15*time.Second, 100*time.Millisecond, "the client would look by itself once a minute")
+			}, 40*time.Second, 100*time.Millisecond, "the client would look by itself once a minute")
 		})
 	}
 }

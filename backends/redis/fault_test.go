@@ -51,7 +51,7 @@ func TestAHangingServerHoldsNoCallBack(t *testing.T) {
 	name := b.name()
 	rec := b.create(name, time.Hour)
 	for _, heeds := range []bool{true, false} {
-		client := b.client(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: heeds, ReadTimeout: 5 * time.Second})
+		client := b.client(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: heeds, ReadTimeout: 6 * time.Second})
 		store := rediskv.New(client, nil)
 		_, err := store.Get(b.ctx, name)
 		require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestAHangingServerHoldsNoCallBack(t *testing.T) {
 			cancel()
 			require.ErrorIs(t, err, context.DeadlineExceeded, op)
 			b.unknown(err)
-			require.Less(t, took, 3*time.Second, "%s at its deadline", op)
+			require.Less(t, took, 5*time.Second, "%s at its deadline", op)
 
 			why := errors.New("the caller thought better of it")
 			ctx, cancelCause := context.WithCancelCause(b.ctx)
@@ -82,11 +82,11 @@ func TestAHangingServerHoldsNoCallBack(t *testing.T) {
 			timer.Stop()
 			require.ErrorIs(t, err, why, op)
 			b.unknown(err)
-			require.Less(t, time.Since(start), 3*time.Second, "%s when cancelled", op)
+			require.Less(t, time.Since(start), 5*time.Second, "%s when cancelled", op)
 		})
 		start := time.Now()
 		stop()
-		require.Less(t, time.Since(start), 3*time.Second, "the end of a watch that waits")
+		require.Less(t, time.Since(start), 5*time.Second, "the end of a watch that waits")
 		require.Eventually(t, func() bool { return runtime.NumGoroutine() <= before }, slack, 10*time.Millisecond,
 			"what the abandoned requests left behind ends with the client's timeouts")
 		t.Logf("ContextTimeoutEnabled %v: nothing is left %v after the last call", heeds, time.Since(start))
@@ -123,15 +123,19 @@ func TestARequestWhoseDeadlineHasPassedLeavesNothingBehind(t *testing.T) {
 func TestACreateWhoseReplyWasLostIsFoundByItsSignature(t *testing.T) {
 	b := newBench(t, testenv.Redis(t))
 	proxy := testenv.NewProxy(t, testenv.Redis(t))
-	store := rediskv.New(dial(t, proxy.Addr()), nil)
+	store := rediskv.New(patient(t, proxy.Addr()), nil)
 	name, mine := b.name(), b.signed(time.Minute)
 	b.create(b.name(), time.Minute) // the server has to know the script
 	_, err := store.Get(b.ctx, name)
 	require.ErrorIs(t, err, kv.ErrVacant)
 
-	proxy.DropReplies()
-	ctx, cancel := context.WithTimeout(b.ctx, 300*time.Millisecond)
+	ctx, cancel := context.WithCancel(b.ctx)
 	defer cancel()
+	proxy.HoldReplies()
+	go func() {
+		_ = proxy.AwaitHeld(ctx)
+		cancel()
+	}()
 	_, err = store.Create(ctx, name, mine)
 	b.unknown(err)
 	proxy.Heal()
@@ -145,24 +149,34 @@ func TestACreateWhoseReplyWasLostIsFoundByItsSignature(t *testing.T) {
 	require.Equal(t, rec, fresh)
 }
 
+// losesReply makes a call whose connection breaks once the server has carried it out. Another is to be had.
+func (b *bench) losesReply(proxy *testenv.Proxy, call func() error) {
+	b.Helper()
+	proxy.HoldReplies()
+	held := make(chan error, 1)
+	go func() {
+		err := proxy.AwaitHeld(b.ctx)
+		proxy.Cut()
+		proxy.Heal()
+		held <- err
+	}()
+	b.unknown(call())
+	require.NoError(b, <-held, "nobody has called the server")
+}
+
 // A client with its default retries sends a command again when the reply is
 // lost, and would report that the second one was refused.
 func TestAWriteWhoseReplyWasLostIsNotSentAgain(t *testing.T) {
 	server := testenv.StartRedis(t)
 	b := newBench(t, server.Addr())
 	proxy := testenv.NewProxy(t, server.Addr())
-	store := rediskv.New(b.client(&redis.Options{Addr: proxy.Addr(), MaxRetries: 3, ReadTimeout: 200 * time.Millisecond}), nil)
+	store := rediskv.New(b.client(&redis.Options{Addr: proxy.Addr(), MaxRetries: 3, ReadTimeout: time.Minute}), nil)
 	lose := func(call func() error) {
 		t.Helper()
 		_, err := store.Get(b.ctx, b.name())
 		require.ErrorIs(t, err, kv.ErrVacant)
 		before := b.calls()
-		proxy.DropReplies()
-		timer := time.AfterFunc(100*time.Millisecond, proxy.Heal)
-		err = call()
-		timer.Stop()
-		proxy.Heal()
-		b.unknown(err)
+		b.losesReply(proxy, call)
 		require.Equal(t, 1, b.calls()-before, "requests that reached the server")
 	}
 	name := b.name()

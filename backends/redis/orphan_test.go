@@ -42,7 +42,7 @@ func TestWhatIsCalledOffLeavesNothingBeyondItsTTL(t *testing.T) {
 				start        time.Time
 				failed, seen int
 			)
-			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: 500 * time.Millisecond})
+			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: 2 * time.Second})
 			defer client.Close()
 			sent.count(client)
 			store, b := rediskv.New(client, options), newBench(t, proxy.Addr())

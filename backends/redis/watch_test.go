@@ -177,7 +177,12 @@ func TestAnExpiryIsSeenThoughTheServerExpiresNothing(t *testing.T) {
 		rec := b.create(name, time.Second)
 		created := time.Now()
 		seen, stop := b.watch(patient, name)
-		require.Equal(t, rec, b.next(seen, slack).rec)
+		first := b.next(seen, slack)
+		if time.Since(start) >= time.Second {
+			stop()
+			continue // it may have been gone
+		}
+		require.Equal(t, rec, first.rec)
 		at := b.seesVacancy(seen, time.Second+slack).at
 		require.GreaterOrEqual(t, at.Sub(start), time.Second, "not before its TTL has passed")
 		t.Logf("seen %v after the expiry", at.Sub(created)-time.Second)
@@ -310,8 +315,14 @@ func TestAWatchDoesNotSpinWhateverItIsTold(t *testing.T) {
 	before, start := b.calls(), time.Now()
 	told := 0
 	for time.Since(start) < time.Second {
-		require.NoError(t, b.other.Publish(b.ctx, "election:"+name, "look!").Err())
-		told++
+		hints, err := b.other.Pipelined(b.ctx, func(p redis.Pipeliner) error {
+			for range 20 {
+				p.Publish(b.ctx, "election:"+name, "look!")
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		told += len(hints)
 	}
 	looks := b.calls() - before
 	t.Logf("%d looks at %d hints", looks, told)

@@ -91,7 +91,7 @@ var contextBreaches = []breach{
 				return func(yield func(kv.Record, error) bool) {
 					for rec, err := range good.Watch(ctx, name) {
 						if err != nil && !errors.Is(err, kv.ErrVacant) {
-							time.Sleep(10 * time.Second)
+							time.Sleep(20 * time.Second)
 						}
 						if !yield(rec, err) {
 							return
@@ -138,7 +138,7 @@ var contextBreaches = []breach{
 		open: func(good *memkv.Store) kv.Store {
 			return &broken{Store: good, watch: func(ctx context.Context, name string) iter.Seq2[kv.Record, error] {
 				if ctx.Err() != nil {
-					time.Sleep(10 * time.Second)
+					time.Sleep(20 * time.Second)
 				}
 				return good.Watch(ctx, name)
 			}}

@@ -191,11 +191,10 @@ func nothingIsHandedOverToAnHeirThatIsGone(t *trial) {
 func nothingIsHandedOverToAnHeirWhoseRecordHasFaded(t *trial) {
 	second, start := t.name(), time.Now()
 	heir := t.create(t.open(), second, t.mortal("I am the heir"))
-	next := t.get(t.s, second)
 	t.fades(second, heir, start, nil)
 	n := &succession{t: t}
 	n.lead, n.leader = t.held()
-	n.refuses(next)
+	n.refuses(heir)
 }
 
 // refuses requires that nothing is handed over to next, whose lease is gone if

@@ -66,9 +66,7 @@ func aRefreshStartsTheTTLAnew(t *trial) {
 // too busy to do so before the record faded.
 func (t *trial) inTime(age time.Duration, do func(name string, rec kv.Record) (kv.Record, error)) (name string, rec kv.Record, created, start time.Time) {
 	t.Helper()
-	brief := t.ttl
-	for n := range 5 {
-		t.ttl = brief * time.Duration(1+n)
+	for ; ; t.longer("do anything with a record") {
 		name, created = t.name(), time.Now()
 		old := t.create(t.s, name, t.mortal("v"))
 		time.Sleep(age)
@@ -81,22 +79,22 @@ func (t *trial) inTime(age time.Duration, do func(name string, rec kv.Record) (k
 		require.NoError(t, err)
 		return name, rec, created, start
 	}
-	require.FailNow(t, "this machine is too busy to do anything with a record before it fades", "TTL %v", t.ttl)
-	panic("unreachable")
+}
+
+// longer doubles the TTL, and gives up once nobody can say that it was too short.
+func (t *trial) longer(to string) {
+	t.Helper()
+	require.Less(t, t.ttl, 30*time.Second, "this machine is too busy to %s before it fades", to)
+	t.ttl *= 2
 }
 
 // patiently tries something that takes refreshes in time. It tries again, with a longer TTL, where
 // the machine was too busy for that.
 func (t *trial) patiently(try func() (inTime bool)) {
 	t.Helper()
-	brief := t.ttl
-	for n := range 5 {
-		t.ttl = brief * time.Duration(1+n)
-		if try() {
-			return
-		}
+	for !try() {
+		t.longer("refresh a record")
 	}
-	require.FailNow(t, "this machine is too busy to refresh a record before it fades", "TTL %v", t.ttl)
 }
 
 func refreshesHoldASafe(t *trial) { t.patiently(t.holdForThreeTTL) }

@@ -17,7 +17,7 @@ const (
 	// patience is what a busy machine may add to anything that is owed.
 	patience = 15 * time.Second
 	// promptly is how soon a call returns whose context has ended.
-	promptly = 5 * time.Second
+	promptly = 15 * time.Second
 	// ample is a TTL that no case outlasts.
 	ample = 5 * time.Minute
 )

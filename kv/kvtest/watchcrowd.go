@@ -15,13 +15,15 @@ var watchCrowdCases = []Case{
 }
 
 func twoWatchesSeeTheSame(t *trial) {
-	name, start := t.name(), time.Now()
+	name := t.name()
 	one, two := t.watch(t.open(), name), t.watch(t.open(), name)
 	one.seesVacancy()
 	two.seesVacancy()
-	rec := t.create(t.s, name, t.mortal("v"))
+	rec := t.create(t.s, name, t.signed("v"))
 	one.sees(rec)
 	two.sees(rec)
+	start := time.Now()
+	rec = t.swap(t.s, name, rec, t.mortal("the next")) // it may come and go between two looks
 	t.fades(name, rec, start, nil)
 	one.seesVacancy()
 	two.seesVacancy()

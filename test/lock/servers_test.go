@@ -81,7 +81,7 @@ func TestLocksOfRealServersExcludeOneAnother(t *testing.T) {
 			var last uint64
 			var all sync.WaitGroup
 			for range processes {
-				m, err := lock.New(s.open(t, server), name, &lock.Options{TTL: 10 * time.Second})
+				m, err := lock.New(s.open(t, server), name, &lock.Options{TTL: time.Minute})
 				require.NoError(t, err)
 				all.Go(func() {
 					for range turns {
