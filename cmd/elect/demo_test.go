@@ -18,16 +18,29 @@ import (
 // promises are the lines of the demo's verdict if all is well.
 var promises = []string{"one leader at a time", "tokens grow", "work only while leading", "a sleeper finds out", "a leader in time"}
 
-// requireVerdict wants the demo to have kept everything.
-func requireVerdict(t *testing.T, p *proc) {
+// requireVerdict plays a demo to its end, and wants it to have kept everything. One that was
+// late on a busy machine is played again; what makes it safe has to hold then too. Meanwhile
+// somebody may look at it.
+func requireVerdict(t *testing.T, tmp string, look func(p *proc), args ...string) *proc {
 	t.Helper()
-	require.Zero(t, p.status(t))
-	for _, promise := range promises {
-		require.Contains(t, p.out.String(), "kept    "+promise)
-	}
-	require.NotContains(t, p.out.String(), "BROKEN")
-	for _, mark := range []string{"K", "S", "C", "█", "z"} {
-		require.Contains(t, p.out.String(), mark)
+	for try := 1; ; try++ {
+		p := startCommand(t, demoCommand(tmp, args...))
+		if look != nil {
+			look(p)
+		}
+		status := p.status(t)
+		requireKept(t, "", p, promises[:3]...)
+		if status != 0 && try < 4 && late(p) {
+			forget(t, tmp)
+			continue
+		}
+		require.Zero(t, status)
+		requireKept(t, "", p, promises...)
+		require.NotContains(t, p.out.String(), "BROKEN")
+		for _, mark := range []string{"K", "S", "C", "█", "z"} {
+			require.Contains(t, p.out.String(), mark)
+		}
+		return p
 	}
 }
 
@@ -82,7 +95,8 @@ func late(p *proc) bool {
 		return true
 	}
 	for line := range strings.Lines(p.out.String()) {
-		if strings.Contains(line, "BROKEN") && !strings.Contains(line, "promised within") && !strings.Contains(line, "the safe was empty for") {
+		inTime := strings.Contains(line, "promised within") || strings.Contains(line, "nobody led within") || strings.Contains(line, "the safe was empty for")
+		if strings.Contains(line, "BROKEN") && !inTime {
 			return false
 		}
 	}
@@ -114,7 +128,7 @@ func demoCommand(tmp string, args ...string) *exec.Cmd {
 func TestTheDemoKeepsItsPromisesOnTheFileStoreAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	tmp := t.TempDir()
-	requireVerdict(t, demoIn(t, tmp))
+	requireVerdict(t, tmp, nil)
 	requireEmpty(t, tmp)
 	requireNoCandidates(t, tmp)
 }
@@ -150,8 +164,7 @@ func TestTheDemoLeavesNoProcessWhenKilled(t *testing.T) {
 func TestTheDemoOnAStoreOfTheUsersLeavesItAsItWas(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	played := start(t, "demo", "--store", p.store, "--ttl", "2s")
-	requireVerdict(t, played)
+	played := requireVerdict(t, t.TempDir(), nil, "--store", p.store, "--ttl", "2s")
 	first, _, _ := strings.Cut(played.err.String(), "\n")
 	require.Regexp(t, `^elect \S+: three candidates for `, first, "the version")
 	dir := strings.TrimPrefix(p.store, "file://")

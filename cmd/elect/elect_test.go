@@ -108,7 +108,7 @@ func (p *proc) status(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-p.done:
-	case <-time.After(60 * time.Second):
+	case <-time.After(2 * time.Minute):
 		require.FailNow(t, "elect does not end", "%q\nstderr:\n%s", p.Args[1:], &p.err)
 	}
 	return p.ProcessState.ExitCode()
@@ -200,7 +200,7 @@ func (p *place) remove() {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	require.Eventually(t, holds, 30*time.Second, 5*time.Millisecond, what)
+	require.Eventually(t, holds, time.Minute, 5*time.Millisecond, what)
 }
 
 // alive reports whether a process exists and is no zombie.

@@ -5,6 +5,7 @@ package main
 import (
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -14,7 +15,7 @@ import (
 // The members of a group keep no elections, and elect doctor says so.
 func TestDoctorRecognizesAGroup(t *testing.T) {
 	t.Parallel()
-	c, _ := newCluster(t, "1h")
+	c, _ := newCluster(t, 5*time.Second, time.Hour)
 	var all []*group.Member
 	for _, addr := range c.addrs {
 		folder := c.folder(c.dir, addr)

@@ -102,7 +102,8 @@ func TestADirectoryThatIsRemovedEndsTheTermAtOnce(t *testing.T) {
 	p := start(t, "run", "--store", "file://"+dir, "--ttl", "5m", "--grace", "1s", "x", "--", "sh", "-c", "echo token $ELECTION_TOKEN; exec sleep 600")
 	tokens := func() int { return strings.Count(p.out.String(), "token ") }
 	require.Eventually(t, func() bool { return tokens() == 1 }, time.Minute, 20*time.Millisecond)
-	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, os.Rename(dir, dir+"-away")) // in one step, while others write
+	require.NoError(t, os.RemoveAll(dir+"-away"))
 	require.Eventually(t, func() bool { return tokens() == 2 }, time.Minute, 20*time.Millisecond)
 	lines := strings.Split(strings.TrimSpace(p.out.String()), "\n")
 	require.Greater(t, lines[1], lines[0], "tokens grow")

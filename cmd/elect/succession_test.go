@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -189,18 +190,30 @@ func TestTransferToWhomLeadsAlreadyDoesNothing(t *testing.T) {
 func TestTransferToNobodyKnownLeavesTheLeaderAndSaysWhoIsNext(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, p *place) {
-		p.stand("anna", isLeader, "--succession", "first", "--ttl", "3s", "--grace", "1s")
-		p.stand("ben", isHeir, "--succession", "first", "--ttl", "3s", "--grace", "1s")
-		before := p.status()
-		status, stdout, stderr := finish(t, "transfer", "--store", p.store, "job", "--to", "nina")
-		require.Equal(t, 1, status)
-		require.Empty(t, stdout)
-		require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
-		require.Contains(t, stderr, `"nina"`)
-		require.Regexp(t, `stand\?\)(; the heir is "ben")?\n$`, stderr) // it comes back when the call is over
-		require.Equal(t, before.Token, p.status().Token)
-		require.False(t, p.has("told-anna"))
-		require.Equal(t, "ben", p.next())
+		for ttl := 4 * time.Second; ; ttl *= 2 {
+			p.notes = t.TempDir()
+			flags := []string{"--succession", "first", "--ttl", ttl.String(), "--grace", "1s"}
+			anna, ben := p.stand("anna", isLeader, flags...), p.stand("ben", "", flags...)
+			p.next()
+			before := p.status()
+			status, stdout, stderr := finish(t, "transfer", "--store", p.store, "job", "--to", "nina")
+			if (before.ID != "anna" || p.status().Token != before.Token) && ttl < 20*time.Second {
+				for _, e := range []*proc{ben, anna} {
+					e.send(t, syscall.SIGTERM)
+					e.status(t)
+				}
+				continue // on a busy machine a term may be over before anything is asked for
+			}
+			require.Equal(t, 1, status)
+			require.Empty(t, stdout)
+			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
+			require.Contains(t, stderr, `"nina"`)
+			require.Regexp(t, `stand\?\)(; the heir is "ben")?\n$`, stderr) // it comes back when the call is over
+			require.Equal(t, before.Token, p.status().Token)
+			require.False(t, p.has("told-anna"))
+			require.Equal(t, "ben", p.next())
+			return
+		}
 	})
 }
 
@@ -274,21 +287,38 @@ func TestAHigherRankTakesOverWhenItHasBeenHeirForLong(t *testing.T) {
 
 func TestTheLeadershipGoesRoundTheRing(t *testing.T) {
 	t.Parallel()
+	for term := 6 * time.Second; ; term *= 2 {
+		led := ring(t, term)
+		if slices.Equal([]string{"a", "b", "c", "a"}, led) {
+			return
+		}
+		require.Less(t, term, 20*time.Second, "%v led", led) // else a busy machine may have missed a turn
+	}
+}
+
+// ring has three stand, and returns who led first, in terms of that length.
+func ring(t *testing.T, term time.Duration) (led []string) {
+	t.Helper()
 	p := newPlace(t)
-	flags := []string{"--succession", "ring", "--ttl", "6s", "--grace", "2s", "--max-term", "6s"}
-	p.stand("a", isLeader, flags...)
-	p.stand("b", isHeir, flags...)
-	p.stand("c", isBehind, flags...)
 	w := start(t, "watch", "--store", p.store, "-o", "json", "job")
-	led := []string{}
-	eventually(t, "a round", func() bool {
+	flags := []string{"--succession", "ring", "--ttl", term.String(), "--grace", "2s", "--max-term", term.String()}
+	for _, id := range []string{"a", "b", "c"} {
+		e := p.stand(id, "", flags...)
+		defer e.send(t, syscall.SIGKILL)
+		if id == "a" {
+			e.says(t, isLeader)
+		}
+	}
+	require.Eventually(t, func() bool {
 		led = led[:0]
 		for _, s := range states(t, w.out.String()) {
-			led = append(led, s.ID)
+			if s.ID != "" {
+				led = append(led, s.ID)
+			}
 		}
 		return len(led) >= 4
-	})
-	require.Equal(t, []string{"a", "b", "c", "a"}, led[:4])
+	}, 2*time.Minute, 50*time.Millisecond)
+	return led[:4]
 }
 
 func TestTheLeaderListsWhichCandidatesAreNext(t *testing.T) {

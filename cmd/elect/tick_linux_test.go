@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/electkv/election/internal/boottime"
 )
 
 const (
@@ -45,15 +47,16 @@ func (p *place) begins() []time.Duration {
 	return all
 }
 
-// apart requires that so many jobs began, each a hold after the one before.
-func (p *place) apart(jobs int) {
+// uptime returns the time by the clock of begin, no more precisely than begin notes it.
+func uptime() time.Duration { return boottime.Now().Truncate(10 * time.Millisecond) }
+
+// apart requires that two jobs began, the second one when the hold of the first was over. That
+// began when the first host was started, or later.
+func (p *place) apart(started, hold time.Duration) {
 	p.t.Helper()
 	begins := p.begins()
-	require.Len(p.t, begins, jobs)
-	for i := 1; i < jobs; i++ {
-		const start = 500 * time.Millisecond // from a job's beginning until it has noted that, on a busy machine
-		require.GreaterOrEqual(p.t, begins[i]-begins[i-1], tickHold-start, "%v", begins)
-	}
+	require.Len(p.t, begins, 2)
+	require.GreaterOrEqual(p.t, begins[1]-started, hold, "%v", begins)
 }
 
 // everywhere runs a test on a directory, on real servers and in databases.
@@ -80,7 +83,7 @@ func TestTheHostsOfOneTickRunItsJobOnce(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, p *place) {
 		host := func(id string) *proc {
-			return p.run(begin+"sleep 0.3", "--try", "--ttl", tickTTL.String(), "--grace", "500ms", "--hold", "1m", "--id", id)
+			return p.run(begin+"sleep 0.3", "--try", "--ttl", "20s", "--grace", "500ms", "--hold", "5m", "--id", id)
 		}
 		hosts := []*proc{host("one"), host("two")}
 		for _, h := range hosts {
@@ -106,7 +109,7 @@ func TestTheHostsOfOneTickRunItsJobOnce(t *testing.T) {
 func TestTheNextTickRunsTheJobAgain(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	require.Zero(t, p.job("", "--try").status(t))
+	started := uptime()
 	for deadline := time.Now().Add(2 * time.Minute); len(p.begins()) < 2; {
 		require.True(t, time.Now().Before(deadline), "the election is not open again")
 		next := p.job("", "--try", "--log-level", "warn")
@@ -117,24 +120,42 @@ func TestTheNextTickRunsTheJobAgain(t *testing.T) {
 		require.Contains(t, []int{0, statusHeld}, status)
 		require.Empty(t, next.err.String(), "cron would send it by mail")
 	}
-	p.apart(2)
+	p.apart(started, tickHold)
 }
 
 // The host that runs the job goes down in the middle of it.
 func TestAfterAKilledElectNobodyRunsTheJobBeforeTheHoldIsOver(t *testing.T) {
 	t.Parallel()
 	everywhere(t, func(t *testing.T, p *place) {
-		one := p.job(stay, "--id", "one")
-		child := p.pid("child")
-		two := p.job("", "--id", "two")
-		eventually(t, "the other waits", func() bool { return strings.Contains(two.err.String(), "waiting") })
-		time.Sleep(tickHold / 4)
-		one.send(t, syscall.SIGKILL)
-		eventually(t, "the job is dead", func() bool { return !alive(child) })
-		require.Equal(t, statusHeld, p.job("", "--try", "--id", "three").status(t))
-		require.Zero(t, two.status(t))
-		p.apart(2)
+		for hold := tickHold; !p.killed(hold); hold *= 2 {
+			require.Less(t, hold, time.Minute, "this machine is too busy to ask before the hold is over")
+			p.name, p.notes = p.name+"-again", t.TempDir()
+		}
 	})
+}
+
+// killed kills the host that runs the job. It reports whether the next one asked before the
+// hold was over.
+func (p *place) killed(hold time.Duration) bool {
+	p.t.Helper()
+	started := uptime()
+	one := p.job(stay, "--id", "one", "--hold", hold.String())
+	child := p.pid("child")
+	two := p.job("", "--id", "two", "--hold", hold.String())
+	eventually(p.t, "the other waits", func() bool { return strings.Contains(two.err.String(), "waiting") })
+	time.Sleep(tickHold / 4)
+	one.send(p.t, syscall.SIGKILL)
+	eventually(p.t, "the job is dead", func() bool { return !alive(child) })
+	three := p.job("", "--try", "--id", "three", "--hold", hold.String())
+	status := three.status(p.t)
+	if uptime() >= started+hold || strings.Contains(three.err.String(), "context deadline exceeded") {
+		_ = two.Process.Kill() // it may have done its job
+		return false
+	}
+	require.Equal(p.t, statusHeld, status)
+	require.Zero(p.t, two.status(p.t))
+	p.apart(started, hold)
+	return true
 }
 
 func TestTryExitsAtOnceWithAStatusOfItsOwnIfAnotherLeads(t *testing.T) {

@@ -67,7 +67,7 @@ func TestRunSaysWhatItWaitsForWhileNobodyAnswers(t *testing.T) {
 			e.send(t, syscall.SIGTERM)
 			told := time.Now()
 			require.Equal(t, 143, e.status(t))
-			require.Less(t, time.Since(told), 10*time.Second, "it waits for nobody any more")
+			require.Less(t, time.Since(told), 30*time.Second, "it waits for nobody any more")
 			require.NotContains(t, e.err.String(), "elect: store", "a signal is no error")
 		})
 	}

@@ -160,7 +160,7 @@ func pairOf(t *testing.T, p *place, store string, flags ...string) (first *proc,
 }
 
 const (
-	shapesTTL   = 3 * time.Second
+	shapesTTL   = 5 * time.Second
 	shapesGrace = 500 * time.Millisecond
 )
 

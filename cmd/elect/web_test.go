@@ -269,7 +269,7 @@ func TestRunEndsThoughSomebodyFollowsItsEvents(t *testing.T) {
 	e.send(t, syscall.SIGTERM)
 	told := time.Now()
 	require.Equal(t, 143, e.status(t))
-	require.Less(t, time.Since(told), 5*time.Second)
+	require.Less(t, time.Since(told), 30*time.Second)
 	for lines.Scan() {
 		seen += lines.Text()
 	}

@@ -44,7 +44,7 @@ func TestABrowserTellsWhatGoesWrongInAPage(t *testing.T) {
 	tab.Eval("console.error('alas')")
 	tab.Eval("setTimeout(() => { throw new Error('oh dear') })")
 	tab.Await("true")
-	require.Eventually(t, func() bool { return len(tab.Wrongs()) == 2 }, 10*time.Second, 10*time.Millisecond, "%v", tab.Wrongs())
+	require.Eventually(t, func() bool { return len(tab.Wrongs()) == 2 }, 30*time.Second, 10*time.Millisecond, "%v", tab.Wrongs())
 	require.Contains(t, tab.Wrongs()[0], "alas")
 	require.Contains(t, tab.Wrongs()[1], "oh dear")
 }

@@ -3,7 +3,9 @@
 package doctor_test
 
 import (
+	"context"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -38,11 +40,23 @@ func (p patient) do(statement string) {
 	require.NoError(p, err, statement)
 }
 
+// examine examines a store. If a busy machine did not carry out the round trip in time, it does
+// so again: else this is found every time.
+func examine(ctx context.Context, s *stores.Store, ttl time.Duration) []stores.Finding {
+	for try := 1; ; try++ {
+		found := doctor.Examine(ctx, s, ttl)
+		failed := slices.ContainsFunc(found, func(f stores.Finding) bool { return f.Subject == "round trip" && f.Level == stores.Fail })
+		if !failed || try == 4 {
+			return found
+		}
+	}
+}
+
 // ails returns what the doctor finds that is not OK: by subject, what it found.
 func (p patient) ails() map[string]string {
 	p.Helper()
 	ails := make(map[string]string)
-	for _, f := range doctor.Examine(p.Context(), p.Store, time.Minute) {
+	for _, f := range examine(p.Context(), p.Store, 10*time.Minute) {
 		require.NotEmpty(p, f.Found, f.Subject)
 		if f.Level != stores.OK {
 			require.NotEmpty(p, f.Advice, f.Subject)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/electkv/election/cmd/elect/internal/doctor"
 	"github.com/electkv/election/cmd/elect/internal/stores"
 	"github.com/electkv/election/internal/testenv"
 )
@@ -19,7 +18,7 @@ func TestTheDoctorSaysWhoMayJudgeExpiry(t *testing.T) {
 		s := newStreet(t)
 		s.url = func(params string) string { return scheme + "://" + addr + "/" + s.prefix + "?" + params }
 		found := func(params, subject string) string {
-			for _, f := range doctor.Examine(s.ctx, s.open(params), ttl) {
+			for _, f := range examine(s.ctx, s.open(params), ttl) {
 				require.False(t, f.Level == stores.Fail && f.Subject != "TTL", f.Found)
 				if f.Subject == subject {
 					return string(f.Level) + " " + f.Found
@@ -49,7 +48,7 @@ func TestTheDoctorSaysHowManyConnectionsAnAgentTakes(t *testing.T) {
 		s := newStreet(t)
 		s.url = func(params string) string { return "consul://" + server.Addr() + "?" + params }
 		found := ""
-		for _, f := range doctor.Examine(s.ctx, s.open("min-ttl=1s"), 5*time.Second) {
+		for _, f := range examine(s.ctx, s.open("min-ttl=1s"), 5*time.Second) {
 			if f.Subject == "connections" {
 				found = string(f.Level) + " " + f.Found
 			}

@@ -303,6 +303,6 @@ func TestTheEndOfThePageEndsItsStreams(t *testing.T) {
 	s.leave()
 	for l.in.Scan() {
 	}
-	require.Less(t, time.Since(begun), 5*time.Second)
+	require.Less(t, time.Since(begun), 30*time.Second)
 	require.Zero(t, s.page.Streams())
 }

@@ -39,7 +39,7 @@ func both(t *testing.T, url string) (writer, reader *stores.Store) {
 func put(t *testing.T, s *stores.Store, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		_, err := s.KV.Create(t.Context(), name, kv.Record{Signature: "me/1", Value: "here", TTL: 30 * time.Second})
+		_, err := s.KV.Create(t.Context(), name, kv.Record{Signature: "me/1", Value: "here", TTL: 10 * time.Minute})
 		require.NoError(t, err, name)
 	}
 }
@@ -135,7 +135,7 @@ func TestManyElectionsAreListedPageByPage(t *testing.T) {
 func TestPlacesInLineAreNotTakenForElections(t *testing.T) {
 	writer, reader := both(t, "etcd://"+testenv.Etcd(t)+"/"+strings.ToLower(rand.Text())+"?layout=queue&suffix=/&plain=true")
 	put(t, writer, "jobs", "other")
-	_, err := writer.KV.(kv.Queue).Join(t.Context(), "jobs", kv.Record{Signature: "you/1", TTL: 30 * time.Second})
+	_, err := writer.KV.(kv.Queue).Join(t.Context(), "jobs", kv.Record{Signature: "you/1", TTL: 10 * time.Minute})
 	require.NoError(t, err)
 	requireElections(t, reader, "", "jobs", "other")
 }
