@@ -216,7 +216,7 @@ func (t *turn) elected() {
 	t.Stage, t.Began = Leading, t.Lead.Trust.Sent
 	t.Memory.leads(LeaderOf(t.Lead.Remains.Record()), t.now)
 	t.emit(Effect{Kind: Elected, Key: Lead, Record: t.Lead.Remains.Record(), Trust: t.Lead.Trust})
-	t.noteHeir() // a watch may have shown it before, and does not repeat itself
+	t.noteHeir()                                  // a watch may have shown it before, and does not repeat itself
 	t.leave(&t.Place, t.cfg.Fading+t.cfg.Attempt) // by then nothing is there any more
 }
 
