@@ -82,7 +82,7 @@ func TestRunAsTheFirstProcessOfAContainerReapsOrphans(t *testing.T) {
 				p.pid("child")
 				defer other.send(t, syscall.SIGTERM)
 			}
-			e := p.runIn([]string{"--pid", "--fork", "--mount-proc"}, `trap 'exit 3' TERM; echo >"$1/runs"; while :; do sleep 0.05; done`)
+			e := p.runIn([]string{"--pid", "--fork", "--mount-proc"}, `trap 'exit 3' TERM; echo >"$1/runs"; while :; do read -r _ <>"$1/never"; done`)
 			if leads {
 				p.note("runs")
 			}

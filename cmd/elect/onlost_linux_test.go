@@ -72,7 +72,7 @@ setsid sh -c 'echo $$ >` + p.notes + `/daemon; while :; do sleep 0.05; done' &
 while :; do sleep 0.05; done`
 			e := p.run(`trap '' TERM; `+stay, "--id", "one", "--ttl", "6s", "--grace", "1s", "--on-lost", onLost)
 			child := p.pid("child")
-			second := p.run(`echo $$ >"$1/second"; while :; do sleep 0.05; done`, "--id", "two", "--ttl", "6s", "--grace", "1s")
+			second := p.run(`echo $$ >"$1/second"; while :; do read -r _ <>"$1/never"; done`, "--id", "two", "--ttl", "6s", "--grace", "1s")
 			eventually(t, "the second waits", func() bool { return strings.Contains(second.err.String(), "waiting") })
 			end(t, e)
 			cleaner, daemon := p.pid("cleaner"), p.pid("daemon")

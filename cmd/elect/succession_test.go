@@ -50,7 +50,7 @@ func (p *place) stand(id, word string, flags ...string) *proc {
 
 // drains notes its process id, and takes a while to stop when it is told to.
 const drains = `trap 'echo >"$1/told-$ELECTION_ID"; sleep 0.5; echo >"$1/stopped-$ELECTION_ID"; exit 0' TERM
-echo $$ >"$1/child-$ELECTION_ID"; while :; do sleep 0.05; done`
+echo $$ >"$1/child-$ELECTION_ID"; while :; do read -r _ <>"$1/never"; done`
 
 // says waits until elect's log has a text.
 func (p *proc) says(t *testing.T, text string) {

@@ -89,6 +89,7 @@ func at(t testing.TB, dialect sqlkv.Dialect, source string) *place {
 func (p *place) open(t testing.TB, more string) *sql.DB {
 	t.Helper()
 	db := p.connect(t, p.source+more)
+	db.SetMaxIdleConns(10) // a server takes long to begin a connection
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
 }
