@@ -138,18 +138,10 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	dir := newNotes(t)
+	dir := t.TempDir()
 	store, err := filekv.New(filepath.Join(dir, "store"), nil)
 	require.NoError(t, err)
 	return &place{t: t, store: "file://" + filepath.Join(dir, "store"), name: "job", kv: store, notes: dir}
-}
-
-// newNotes returns a directory for notes, with a pipe that nobody writes to: see stay.
-func newNotes(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "never"), 0o600))
-	return dir
 }
 
 // run starts elect run for the place's election, with a shell script as COMMAND.

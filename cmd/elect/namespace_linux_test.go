@@ -58,7 +58,7 @@ func TestRunRefusesToStartWhereProcIsOfAnotherPIDNamespace(t *testing.T) {
 func TestRunAsksTheCommandsGroupToEndAlsoWhereProcHasVanished(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.runIn([]string{"--mount"}, `trap 'echo >"$1/told"; exit 0' TERM; `+stay, "--ttl", "5s", "--grace", "1s", "--once")
+	e := p.runIn([]string{"--mount"}, `trap 'echo >"$1/told"; exit 0' TERM; `+heed, "--ttl", "5s", "--grace", "1s", "--once")
 	child := p.pid("child")
 	enter := exec.Command("nsenter", "--mount", "--target", strconv.Itoa(e.Process.Pid), "mount", "-t", "tmpfs", "none", "/proc")
 	out, err := enter.CombinedOutput()
@@ -82,7 +82,7 @@ func TestRunAsTheFirstProcessOfAContainerReapsOrphans(t *testing.T) {
 				p.pid("child")
 				defer other.send(t, syscall.SIGTERM)
 			}
-			e := p.runIn([]string{"--pid", "--fork", "--mount-proc"}, `trap 'exit 3' TERM; echo >"$1/runs"; while :; do read -r _ <>"$1/never"; done`)
+			e := p.runIn([]string{"--pid", "--fork", "--mount-proc"}, `trap 'exit 3' TERM; echo >"$1/runs"; while :; do sleep 0.05; done`)
 			if leads {
 				p.note("runs")
 			}

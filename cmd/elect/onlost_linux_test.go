@@ -23,7 +23,7 @@ func TestRunOnLostRunsWhenTheCommandIsStoppedIsKilledOrFails(t *testing.T) {
 	}{
 		"the record is deleted": {script: stay, end: func(_ *testing.T, p *place, _ *proc) { p.remove() }},
 		"deaf to SIGTERM":       {script: `trap '' TERM; ` + stay, end: func(_ *testing.T, p *place, _ *proc) { p.remove() }},
-		"ends well when told":   {script: `trap 'exit 0' TERM; ` + stay, end: func(_ *testing.T, p *place, _ *proc) { p.remove() }},
+		"ends well when told":   {script: `trap 'exit 0' TERM; ` + heed, end: func(_ *testing.T, p *place, _ *proc) { p.remove() }},
 		"elect is killed":       {script: stay, end: func(t *testing.T, _ *place, e *proc) { e.send(t, syscall.SIGKILL) }},
 		"elect is stopped":      {script: stay, end: func(t *testing.T, _ *place, e *proc) { e.send(t, syscall.SIGSTOP) }},
 		"elect gets SIGTERM":    {script: stay, end: func(t *testing.T, _ *place, e *proc) { e.send(t, syscall.SIGTERM) }},
@@ -72,7 +72,7 @@ setsid sh -c 'echo $$ >` + p.notes + `/daemon; while :; do sleep 0.05; done' &
 while :; do sleep 0.05; done`
 			e := p.run(`trap '' TERM; `+stay, "--id", "one", "--ttl", "6s", "--grace", "1s", "--on-lost", onLost)
 			child := p.pid("child")
-			second := p.run(`echo $$ >"$1/second"; while :; do read -r _ <>"$1/never"; done`, "--id", "two", "--ttl", "6s", "--grace", "1s")
+			second := p.run(`echo $$ >"$1/second"; exec sleep 1000`, "--id", "two", "--ttl", "6s", "--grace", "1s")
 			eventually(t, "the second waits", func() bool { return strings.Contains(second.err.String(), "waiting") })
 			end(t, e)
 			cleaner, daemon := p.pid("cleaner"), p.pid("daemon")

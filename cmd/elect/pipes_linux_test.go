@@ -51,7 +51,7 @@ func freeze(t *testing.T, e *proc) (guard int) {
 func TestRunPassesSIGTERMOnThroughAFrozenGuardAndAFullPipe(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.run(`trap 'exit 3' TERM; ` + stay)
+	e := p.run(`trap 'exit 3' TERM; ` + heed)
 	p.pid("child")
 	freeze(t, e)
 	e.send(t, syscall.SIGTERM)
@@ -79,7 +79,7 @@ func TestRunKillsTheCommandOfAFrozenGuardWithAFullPipeInTime(t *testing.T) {
 func TestRunAfterASecondSIGTERMKillsTheCommandOfAFrozenGuard(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.run(`trap 'echo >"$1/told"' TERM; `+stay, "--grace", "300ms")
+	e := p.run(`trap 'echo >"$1/told"' TERM; `+heed, "--grace", "300ms")
 	child := p.pid("child")
 	freeze(t, e)
 	e.send(t, syscall.SIGTERM)
@@ -108,7 +108,7 @@ func TestRunLeadsAndStopsWhileNobodyReadsStandardError(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	// The shell would wait for room for a message of its own.
-	e, stderr := p.runUnread(`exec 2>/dev/null; trap 'exit 3' TERM; `+stay, "--ttl", "6s", "--grace", "300ms", "--log-level", "debug")
+	e, stderr := p.runUnread(`exec 2>/dev/null; trap 'exit 3' TERM; `+heed, "--ttl", "6s", "--grace", "300ms", "--log-level", "debug")
 	first := p.pid("child")
 	fill(t, int(stderr.Fd()))
 	removed := time.Now()

@@ -30,7 +30,7 @@ func lead(t *testing.T, url, ttl string) *pair {
 	two.first = p.run(stay, "--id", "first", "--ttl", ttl)
 	two.child, two.guard = p.pid("child"), guardOf(t, two.first)
 	p.store = direct
-	two.second = p.run(`echo $$ >"$1/second"; while :; do read -r _ <>"$1/never"; done`, "--id", "second", "--ttl", ttl)
+	two.second = p.run(`echo $$ >"$1/second"; exec sleep 1000`, "--id", "second", "--ttl", ttl)
 	eventually(t, "the second waits", func() bool { // or leads, if the first has lost its term
 		return strings.Contains(two.second.err.String(), "waiting") || strings.Contains(two.second.err.String(), isLeader)
 	})

@@ -21,7 +21,7 @@ const (
 	// endless is a TTL that does not pass in a test.
 	endless = "10m"
 	// dawdle starts a descendant that gets away, and takes its time to end.
-	dawdle = `setsid sh -c 'trap "sleep 0.5; exit" TERM; echo $$ >"$1/session"; while :; do read -r _ <>"$1/never"; done' sh "$1" &
+	dawdle = `setsid sh -c 'trap "sleep 0.5; exit" TERM; echo $$ >"$1/session"; while :; do sleep 0.05; done' sh "$1" &
 `
 )
 
@@ -33,7 +33,7 @@ func at(t *testing.T, url string) *place {
 	store, err := address.Open()
 	require.NoError(t, err)
 	t.Cleanup(func() { store.Close() })
-	return &place{t: t, store: url, name: "job-" + strings.ToLower(rand.Text()), kv: store.KV, notes: newNotes(t)}
+	return &place{t: t, store: url, name: "job-" + strings.ToLower(rand.Text()), kv: store.KV, notes: t.TempDir()}
 }
 
 // gone waits until processes have ended.
@@ -54,7 +54,7 @@ func TestTheNextCommandRunsAsSoonAsNobodyIsLeftOfAnElectThatWasKilled(t *testing
 			first := p.run(dawdle+stay, "--id", "first", "--ttl", endless)
 			child, session := p.pid("child"), p.pid("session")
 			second := p.run(`for f in child session; do kill -0 $(cat "$1/$f") && touch "$1/alive"; done; `+
-				`echo $$ >"$1/second"; while :; do read -r _ <>"$1/never"; done`, "--id", "second", "--ttl", endless)
+				`echo $$ >"$1/second"; exec sleep 1000`, "--id", "second", "--ttl", endless)
 			eventually(t, "the second waits", func() bool { return strings.Contains(second.err.String(), "waiting") })
 			killed := time.Now()
 			first.send(t, syscall.SIGKILL)
@@ -86,7 +86,7 @@ func TestTheGuardReleasesThoughTheStoreIsAwayForAWhile(t *testing.T) {
 				first := p.run(stay, "--id", "first", "--ttl", endless)
 				child, guard := p.pid("child"), guardOf(t, first)
 				p.store = direct
-				second := p.run(`echo $$ >"$1/second"; while :; do read -r _ <>"$1/never"; done`, "--id", "second", "--ttl", endless)
+				second := p.run(`echo $$ >"$1/second"; exec sleep 1000`, "--id", "second", "--ttl", endless)
 				eventually(t, "the second waits", func() bool { return strings.Contains(second.err.String(), "waiting") })
 				harm(proxy)
 				first.send(t, syscall.SIGKILL)
@@ -163,7 +163,7 @@ func TestTheTTLKeepsOthersOut(t *testing.T) {
 func TestTheGuardReleasesNobodyElsesLease(t *testing.T) {
 	t.Parallel()
 	p := at(t, "redis://"+testenv.Redis(t)+"/0?prefix=elect-test:")
-	const lingers = `setsid sh -c 'trap "until [ -e $1/over ]; do sleep 0.05; done; exit" TERM; echo $$ >"$1/session"; while :; do read -r _ <>"$1/never"; done' sh "$1" &
+	const lingers = `setsid sh -c 'trap "until [ -e $1/over ]; do sleep 0.05; done; exit" TERM; echo $$ >"$1/session"; while :; do sleep 0.05; done' sh "$1" &
 `
 	e := p.run(lingers+stay, "--ttl", endless, "--grace", "2m", "--id", "first")
 	p.pid("child")
@@ -172,7 +172,7 @@ func TestTheGuardReleasesNobodyElsesLease(t *testing.T) {
 	require.True(t, held)
 	e.send(t, syscall.SIGKILL)
 	p.remove()
-	p.run(`echo $$ >"$1/second"; while :; do read -r _ <>"$1/never"; done`, "--id", "second", "--ttl", endless)
+	p.run(`echo $$ >"$1/second"; exec sleep 1000`, "--id", "second", "--ttl", endless)
 	p.pid("second")
 	require.True(t, alive(guard))
 	require.NoError(t, os.WriteFile(filepath.Join(p.notes, "over"), nil, 0o600))

@@ -17,8 +17,8 @@ import (
 // scatter starts descendants that get away: in a session of their own, with the
 // parent gone, deaf to SIGTERM.
 const scatter = `trap '' TERM
-setsid sh -c 'echo $$ >"$1/session"; while :; do read -r _ <>"$1/never"; done' sh "$1" &
-(setsid sh -c 'setsid sh -c "echo \$\$ >\"$1/daemon\"; while :; do read -r _ <>\"$1/never\"; done" sh "$1" & exit 0' sh "$1" &)
+setsid sh -c 'echo $$ >"$1/session"; exec sleep 1000' sh "$1" &
+(setsid sh -c 'setsid sh -c "echo \$\$ >\"$1/daemon\"; exec sleep 1000" sh "$1" & exit 0' sh "$1" &)
 `
 
 func TestRunKillsDescendantsThatLeftTheGroup(t *testing.T) {

@@ -13,9 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// stay notes the shell's process id and goes on for long: it reads what nobody writes, and its
-// traps are carried out meanwhile. That costs no process, as steps of sleep(1) would.
-const stay = `echo $$ >"$1/child"; while :; do read -r _ <>"$1/never"; done`
+// stay notes the process id of the command, which goes on for long.
+const stay = `echo $$ >"$1/child"; exec sleep 1000`
+
+// heed is stay for a shell with traps, which are carried out after each short step. Steps cost
+// processes, so it is for no others.
+const heed = `echo $$ >"$1/child"; while :; do sleep 0.05; done`
 
 func TestRunExitsWithTheStatusOfTheCommand(t *testing.T) {
 	t.Parallel()
@@ -41,7 +44,7 @@ func TestRunLogsHowTheCommandEnded(t *testing.T) {
 	e := p.run("exit 7")
 	require.Equal(t, 7, e.status(t))
 	require.Contains(t, e.err.String(), " COMMAND has ended status=7\n")
-	e = p.run(`trap 'exit 3' TERM; ` + stay)
+	e = p.run(`trap 'exit 3' TERM; ` + heed)
 	p.pid("child")
 	e.send(t, syscall.SIGTERM)
 	require.Equal(t, 3, e.status(t))
@@ -88,7 +91,7 @@ func TestRunForwardsSignalsToTheCommandsGroup(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGQUIT, syscall.SIGALRM, syscall.SIGWINCH} {
 		t.Run(sig.String(), func(t *testing.T) {
 			p := newPlace(t)
-			e := p.run(`trap 'exit 9' ` + strconv.Itoa(int(sig)) + `; ` + stay)
+			e := p.run(`trap 'exit 9' ` + strconv.Itoa(int(sig)) + `; ` + heed)
 			p.pid("child")
 			e.send(t, sig)
 			require.Equal(t, 9, e.status(t))
@@ -102,7 +105,7 @@ func TestRunAfterSIGTERMWaitsForTheCommandThenFreesTheRecordThenExitsWithItsStat
 			t.Parallel() // mostly it waits
 			p := newPlace(t)
 			// Much longer than TTL and grace: a drain takes as long as it takes.
-			e := p.run(`trap 'echo >"$1/told"; sleep 9; echo >"$1/drained"; exit 3' TERM INT; `+stay, "--ttl", "6s", "--grace", "300ms")
+			e := p.run(`trap 'echo >"$1/told"; sleep 9; echo >"$1/drained"; exit 3' TERM INT; `+heed, "--ttl", "6s", "--grace", "300ms")
 			p.pid("child")
 			e.send(t, sig)
 			p.note("told")
@@ -121,7 +124,7 @@ func TestRunAfterSIGTERMWaitsForTheCommandThenFreesTheRecordThenExitsWithItsStat
 func TestRunAfterASecondSIGTERMKillsTheCommandAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.run(`trap 'echo >"$1/told"' TERM; `+stay, "--grace", "500ms")
+	e := p.run(`trap 'echo >"$1/told"' TERM; `+heed, "--grace", "500ms")
 	child := p.pid("child")
 	e.send(t, syscall.SIGTERM)
 	p.note("told")
@@ -175,7 +178,7 @@ func TestRunOnceExitsAfterALoss(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	// The TTL is too long for the guard to stop the command of its own accord.
-	e := p.run(`trap 'exit 0' TERM; `+stay, "--once", "--ttl", "5m")
+	e := p.run(`trap 'exit 0' TERM; `+heed, "--once", "--ttl", "5m")
 	p.pid("child")
 	p.remove()
 	require.Equal(t, 125, e.status(t))

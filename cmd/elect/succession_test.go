@@ -50,7 +50,7 @@ func (p *place) stand(id, word string, flags ...string) *proc {
 
 // drains notes its process id, and takes a while to stop when it is told to.
 const drains = `trap 'echo >"$1/told-$ELECTION_ID"; sleep 0.5; echo >"$1/stopped-$ELECTION_ID"; exit 0' TERM
-echo $$ >"$1/child-$ELECTION_ID"; while :; do read -r _ <>"$1/never"; done`
+echo $$ >"$1/child-$ELECTION_ID"; while :; do sleep 0.05; done`
 
 // says waits until elect's log has a text.
 func (p *proc) says(t *testing.T, text string) {
@@ -149,7 +149,7 @@ func TestResignNeedsNoSuccession(t *testing.T) {
 func TestAResignedTermIsNoLossToRunOnce(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.run(`trap 'exit 7' TERM; `+stay, "--once")
+	e := p.run(`trap 'exit 7' TERM; `+heed, "--once")
 	p.pid("child")
 	status, stdout, stderr := finish(t, "resign", "--store", p.store, "job")
 	require.Zero(t, status, stderr)
@@ -261,7 +261,7 @@ func TestARequestIsGivenUpWhenItsTimeIsOver(t *testing.T) {
 	})
 	t.Run("and the work has not stopped", func(t *testing.T) {
 		p := newPlace(t)
-		p.run(`trap 'echo >"$1/told"' TERM; `+stay, "--grace", "5s", "--id", "busy")
+		p.run(`trap 'echo >"$1/told"' TERM; `+heed, "--grace", "5s", "--id", "busy")
 		child := p.pid("child")
 		status, _, stderr := finish(t, "resign", "--store", p.store, "--timeout", "1s", "job")
 		require.Equal(t, 125, status)

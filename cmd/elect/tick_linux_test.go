@@ -187,7 +187,7 @@ func TestTryRunsTheCommandIfNobodyLeads(t *testing.T) {
 func TestTryDoesNotCampaignAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.run(`trap 'exit 0' TERM; `+stay, "--try", "--ttl", "5m")
+	e := p.run(`trap 'exit 0' TERM; `+heed, "--try", "--ttl", "5m")
 	p.pid("child")
 	p.remove()
 	require.Equal(t, 125, e.status(t))

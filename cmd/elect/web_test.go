@@ -207,7 +207,7 @@ func TestAPostWithTheTokenChangesTheLeader(t *testing.T) {
 	p := newPlace(t)
 	file := filepath.Join(p.notes, "token")
 	require.NoError(t, os.WriteFile(file, []byte("xyzzy\n"), 0o600))
-	first := p.run(`trap 'sleep 0.5; echo >"$1/drained"; exit 0' TERM; `+stay, local, "--http-token-file", file, "--id", "one")
+	first := p.run(`trap 'sleep 0.5; echo >"$1/drained"; exit 0' TERM; `+heed, local, "--http-token-file", file, "--id", "one")
 	p.pid("child")
 	second := p.run(stay, local, "--http-token-file", file, "--id", "two")
 	second.says(t, isHeir)
