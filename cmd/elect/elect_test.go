@@ -200,7 +200,7 @@ func (p *place) remove() {
 
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	require.Eventually(t, holds, time.Minute, 5*time.Millisecond, what)
+	require.Eventually(t, holds, time.Minute, 20*time.Millisecond, what)
 }
 
 // alive reports whether a process exists and is no zombie.
