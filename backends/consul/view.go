@@ -131,7 +131,7 @@ func (r *reader) look(ctx context.Context, look func(ctx context.Context, index 
 	number, index := r.begun, r.index
 	now := time.Now()
 	if r.pace.due.After(now) {
-		r.pace.due = now // one watch looks at a time, so a turn that is still to come was given up
+		r.pace.due = r.pace.due.Add(-paceEvery) // one watch looks at a time: this is a turn that was given up
 	}
 	wait := r.pace.turn(now, paceBurst, paceEvery)
 	r.mu.Unlock()

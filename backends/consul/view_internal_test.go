@@ -131,7 +131,9 @@ func TestTurnsThatWereGivenUpDoNotDelayTheNextLook(t *testing.T) {
 		conns, of := connectionsOf(nil), subject{key: "k"}
 		last := conns.join(of, 10, 10)
 		defer conns.leave(of)
+		looks := 0
 		hang := func(ctx context.Context, _ uint64) (entry, uint64, uint64, error) {
+			looks++
 			<-ctx.Done()
 			return entry{}, 0, 0, context.Cause(ctx)
 		}
@@ -147,5 +149,6 @@ func TestTurnsThatWereGivenUpDoNotDelayTheNextLook(t *testing.T) {
 		_, err := last.next(t.Context(), func(context.Context, uint64) (entry, uint64, uint64, error) { return entry{}, 11, 11, nil })
 		require.NoError(t, err)
 		require.LessOrEqual(t, time.Since(began), paceEvery)
+		require.GreaterOrEqual(t, looks, paceBurst+3, "a turn that was given up is the next one's, so some of them look")
 	})
 }
