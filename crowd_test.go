@@ -208,14 +208,21 @@ func (s *jammed) Swap(ctx context.Context, name string, old, next kv.Record) (kv
 	return rec, err
 }
 
+// jam returns a store that is jammed, and a term that began before.
+func jam(t *testing.T) (*jammed, *election.Term) {
+	t.Helper()
+	s := &jammed{Store: memkv.New()}
+	c, err := election.New(s, "billing", &election.Options{ID: "a", TTL: ttl, NoHeir: true})
+	require.NoError(t, err)
+	term, err := c.Campaign(t.Context())
+	require.NoError(t, err)
+	s.now.Store(true)
+	return s, term
+}
+
 func TestATermIsNotHeldUpByClaimsThatWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &jammed{Store: memkv.New()}
-		c, err := election.New(s, "billing", &election.Options{ID: "a", TTL: ttl, NoHeir: true})
-		require.NoError(t, err)
-		term, err := c.Campaign(t.Context())
-		require.NoError(t, err)
-		s.now.Store(true)
+		s, term := jam(t)
 		leading, stop := stand(t, s, thousand)
 		defer stop()
 		time.Sleep(5 * ttl)
@@ -230,12 +237,7 @@ func TestATermIsNotHeldUpByClaimsThatWaitForTheirTurn(t *testing.T) {
 // A look that must come before the next refresh, or before a candidate can leave, waits for nobody.
 func TestLooksOfOwnersAndOfThoseThatLeaveDoNotWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &jammed{Store: memkv.New()}
-		c, err := election.New(s, "billing", &election.Options{ID: "a", TTL: ttl, NoHeir: true})
-		require.NoError(t, err)
-		term, err := c.Campaign(t.Context())
-		require.NoError(t, err)
-		s.now.Store(true)
+		s, term := jam(t)
 		_, stop := stand(t, s, thousand)
 		time.Sleep(5 * ttl)
 		s.lost.Store(true)

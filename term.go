@@ -188,7 +188,7 @@ func (t *Term) publish(ctx context.Context, change func(*machine.Text)) error {
 		return err
 	}
 	defer t.saying.unlock()
-	said, ended := t.c.say(change), t.ctx.Done()
+	said, over := t.c.say(change), t.ctx.Done()
 	for {
 		select {
 		case err := <-said:
@@ -199,11 +199,11 @@ func (t *Term) publish(ctx context.Context, change func(*machine.Text)) error {
 				return ended
 			}
 			return err
-		case <-ended:
+		case <-over:
 			if err := t.Err(); err != nil {
 				return err
 			}
-			ended = nil // the context of Run has ended, and the term goes on until the work has returned
+			over = nil // the context of Run has ended, and the term goes on until the work has returned
 		case <-ctx.Done():
 			if err := t.Err(); err != nil {
 				return err
@@ -338,8 +338,9 @@ func (t *Term) latch(why error, reason Reason, called bool) (first bool, cause e
 	return first, cause
 }
 
-// boundCall has the end of the term also end a call for an heir, by a function that does not block;
-// nil: no more. The term's context may have ended before, with that of Run.
+// boundCall sets what is called when the term ends, to end the call for an heir that is on its way;
+// nil if there is none. It must not block. The term's context is no measure of that: it may have
+// ended before, with that of Run.
 func (t *Term) boundCall(recall func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// moment is how long a request that was accepted waits for the next leader, who is
+// moment is how long a request that was accepted waits for the next leader, which is
 // mostly there before it is over.
 const moment = 3 * time.Second
 

@@ -4,8 +4,9 @@
 // Ten thousand elections that begin at once, or that get their store back at once, would
 // ask for ten thousand things in the same moment. Their terms' refreshes would wait behind
 // all of that in the client, on the network and in the server, and terms would end that
-// have just begun. So claims and looks wait here, in the order in which they came, and
-// refreshes and releases pass.
+// have just begun. So the claims and looks of candidates that wait have to queue here, in the
+// order in which they came. Refreshes, releases, and the looks of owners and of candidates that
+// leave pass.
 //
 // A request that waits here has not been sent: neither its time limit nor the trust in what
 // it brings has begun to count.
