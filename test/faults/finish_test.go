@@ -62,6 +62,7 @@ type judgement struct {
 	history  history.History
 	findings oracle.Findings
 	wrong    []string // why the row fails; empty if it does not
+	serious  bool     // it is not only that something came too late, or was not seen
 }
 
 // judge asks all rules, and holds their answers against what the row expects.
@@ -78,11 +79,13 @@ func (s *stage) judge() judgement {
 	for _, f := range j.findings.Broken() {
 		if !s.excused(f, s.row.red) && !s.excused(f, s.row.may) {
 			j.wrong = append(j.wrong, fmt.Sprintf("broken: %s: %s", f.Promise, f.Detail))
+			j.serious = j.serious || !s.excused(f, []oracle.Rule{oracle.LeaderInTime, oracle.ScrapesInTime})
 		}
 	}
 	for _, rule := range s.row.red {
 		if f := j.of(rule); f.Verdict != oracle.Broken {
 			j.wrong = append(j.wrong, fmt.Sprintf("without %s, %q should be broken; it is %s: %s", s.row.without, f.Promise, f.Verdict, f.Detail))
+			j.serious = true
 		}
 	}
 	return j

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -16,9 +17,27 @@ import (
 	"github.com/electkv/election/test/interop/coexist"
 )
 
-// coexist plays a fleet and demands that both kinds get on: see the package
-// documentation.
-func (f *fleet) coexist() {
+// playFleet plays a fleet and demands that both kinds get on: see the package
+// documentation. If all that was wrong is that something came too late, it is played again, with
+// times twice as long, for a machine that is slow.
+func playFleet(t *testing.T, s setup, addr string) {
+	t.Helper()
+	var wrong, late []string
+	for range 3 {
+		f := newFleet(t, s, addr)
+		wrong, late = f.play()
+		if len(wrong)+len(late) == 0 {
+			return
+		}
+		f.tell(wrong, late)
+		require.Empty(t, wrong, "the kinds do not get on; again: %s", f.about.Command)
+		s = s.slower()
+	}
+	require.Empty(t, late, "something came too late each time")
+}
+
+// play has a fleet troubled, and returns what was wrong and what was only late.
+func (f *fleet) play() (wrong, late []string) {
 	f.t.Helper()
 	f.enter("old-1", "old-2", "new-1", "new-2")
 	from := boottime.Now()
@@ -35,24 +54,24 @@ func (f *fleet) coexist() {
 
 	story := f.story()
 	v := story.Judge()
-	wrong := append([]string{}, v.Broken...)
-	wrong = append(wrong, f.failed...)
-	wrong = append(wrong, f.order(story)...)
-	wrong = append(wrong, f.observers(story)...)
-	wrong = append(wrong, f.progress(story, v, from, to)...)
+	wrong, late = f.observers(story)
+	wrong = slices.Concat(v.Broken, f.failed, f.order(story), wrong)
+	late = append(late, f.progress(story, v, from, to)...)
 	f.report(story, v, from, to)
-	if len(wrong) > 0 {
-		f.t.Logf("history: %s\n%s", f.save(), history.Timeline(f.events(), 150))
-		for _, r := range f.seen {
-			f.t.Logf("ours reported at %v: %+v", r.at, r.leader)
-		}
-		for _, seen := range story.Sightings {
-			f.t.Logf("the store showed %s from %v to %v", seen.Owner, seen.FirstSent, seen.LastAnswered)
-		}
-		for _, a := range f.actors {
-			f.t.Logf("%s said:\n%s", a.part.Who, a.said)
-		}
-		require.Fail(f.t, "the kinds do not get on", strings.Join(wrong, "\n")+"\nagain: "+f.about.Command)
+	return wrong, late
+}
+
+// tell logs what a fleet that did not get on has done.
+func (f *fleet) tell(wrong, late []string) {
+	f.t.Logf("wrong: %s\nlate: %s\nhistory: %s\n%s", strings.Join(wrong, "\n"), strings.Join(late, "\n"), f.save(), history.Timeline(f.events(), 150))
+	for _, r := range f.seen {
+		f.t.Logf("ours reported at %v: %+v", r.at, r.leader)
+	}
+	for _, seen := range f.story().Sightings {
+		f.t.Logf("the store showed %s from %v to %v", seen.Owner, seen.FirstSent, seen.LastAnswered)
+	}
+	for _, a := range f.actors {
+		f.t.Logf("%s said:\n%s", a.part.Who, a.said)
 	}
 }
 
@@ -96,27 +115,26 @@ func (f *fleet) hadTurns() bool {
 }
 
 // progress demands that each kind comes, and is not shut out for long.
-func (f *fleet) progress(s coexist.Story, v coexist.Verdict, from, to time.Duration) []string {
-	wrong := []string{}
+func (f *fleet) progress(s coexist.Story, v coexist.Verdict, from, to time.Duration) (late []string) {
 	kinds := map[bool]int{true: v.Old, false: v.New}
 	if f.layout == layoutClaim {
 		delete(kinds, false) // it starves while old ones queue, and says so
 	}
 	for kind, terms := range kinds {
 		if terms < least {
-			wrong = append(wrong, fmt.Sprintf("%s led %d times; at least %d", kindOf(kind), terms, least))
+			late = append(late, fmt.Sprintf("%s led %d times; at least %d", kindOf(kind), terms, least))
 		}
 		if longest, since := coexist.Shut(s.Terms, kind, from, to); longest > f.shut() {
-			wrong = append(wrong, fmt.Sprintf("%s were shut out for %v from %v; at most %v", kindOf(kind), longest, since, f.shut()))
+			late = append(late, fmt.Sprintf("%s were shut out for %v from %v; at most %v", kindOf(kind), longest, since, f.shut()))
 		}
 		// Where there is no line, the next one is whoever comes first, and on a busy machine that is
 		// more often an old lock, which sends fewer requests: how long a kind is shut out says all
 		// there is.
 		if row := coexist.Row(s.Sightings, !kind); row > f.luck && f.setup.store == inEtcd {
-			wrong = append(wrong, fmt.Sprintf("%s held %d times in a row; at most %d", kindOf(!kind), row, f.luck))
+			late = append(late, fmt.Sprintf("%s held %d times in a row; at most %d", kindOf(!kind), row, f.luck))
 		}
 	}
-	return wrong
+	return late
 }
 
 func kindOf(old bool) string {
@@ -128,8 +146,7 @@ func kindOf(old bool) string {
 
 // observers demands that the observers of both kinds have seen both kinds, as
 // they understand them.
-func (f *fleet) observers(s coexist.Story) []string {
-	wrong := []string{}
+func (f *fleet) observers(s coexist.Story) (wrong, late []string) {
 	ofOld, ofOurs := 0, 0
 	for _, seen := range s.Sightings {
 		if !seen.Old {
@@ -142,7 +159,7 @@ func (f *fleet) observers(s coexist.Story) []string {
 		}
 		ofOld++
 		if seen.LastSent-seen.FirstAnswered > f.late() && !f.reported(seen) {
-			wrong = append(wrong, fmt.Sprintf("the watch of ours did not report %q, which was held from %v to %v", seen.Value, seen.FirstAnswered, seen.LastSent))
+			late = append(late, fmt.Sprintf("the watch of ours did not report %q, which was held from %v to %v", seen.Value, seen.FirstAnswered, seen.LastSent))
 		}
 	}
 	foreign, own, events := 0, 0, f.events().Events
@@ -166,19 +183,19 @@ func (f *fleet) observers(s coexist.Story) []string {
 		}
 	}
 	for observer, values := range f.told {
-		wrong = append(wrong, f.readable(observer, values)...)
+		w, l := f.readable(observer, values)
+		wrong, late = append(wrong, w...), append(late, l...)
 	}
 	if min(ofOld, ofOurs, foreign, own) == 0 {
-		wrong = append(wrong, fmt.Sprintf("old observers saw %d of the old, %d of ours; ours saw %d foreign, %d own: none may be missing", ofOld, ofOurs, foreign, own))
+		late = append(late, fmt.Sprintf("old observers saw %d of the old, %d of ours; ours saw %d foreign, %d own: none may be missing", ofOld, ofOurs, foreign, own))
 	}
-	return wrong
+	return wrong, late
 }
 
 // readable demands that an old observer has heard of leaders of ours, and of old
 // ones that publish something.
-func (f *fleet) readable(observer string, values []string) []string {
+func (f *fleet) readable(observer string, values []string) (wrong, late []string) {
 	old, new := f.lock == "concurrency.Mutex" || f.lock == "etcdctl lock", false
-	wrong := []string{}
 	for _, value := range values {
 		switch owner, isOld := whose(value); {
 		case strings.HasPrefix(owner, "old-"):
@@ -190,9 +207,9 @@ func (f *fleet) readable(observer string, values []string) []string {
 		}
 	}
 	if !old || !new {
-		wrong = append(wrong, fmt.Sprintf("%s has not heard of both kinds: %q", observer, values))
+		late = append(late, fmt.Sprintf("%s has not heard of both kinds: %q", observer, values))
 	}
-	return wrong
+	return wrong, late
 }
 
 // published is whose value an old observer reads, while ours leads.

@@ -59,17 +59,17 @@ func TestFleetsInConsul(t *testing.T) {
 	t.Parallel()
 	t.Run("api.Lock", func(t *testing.T) {
 		t.Parallel()
-		newFleet(t, consulSetup("api.Lock"), testenv.Consul(t)).coexist()
+		playFleet(t, consulSetup("api.Lock"), testenv.Consul(t))
 	})
 	t.Run("api.Lock, plain", func(t *testing.T) {
 		t.Parallel()
 		s := consulSetup("api.Lock")
 		s.plain = true
-		newFleet(t, s, testenv.Consul(t)).coexist()
+		playFleet(t, s, testenv.Consul(t))
 	})
 	t.Run("consul lock", func(t *testing.T) {
 		t.Parallel()
-		newFleet(t, consulLockSetup(t), testenv.Consul(t)).coexist()
+		playFleet(t, consulLockSetup(t), testenv.Consul(t))
 	})
 }
 

@@ -125,7 +125,7 @@ func (f *fleet) cut(a *actor, text string, spoil func(*testenv.Proxy), lasts tim
 }
 
 // patience is how long a process may take to end.
-const patience = 15 * time.Second
+const patience = time.Minute
 
 // close ends the fleet. Those of ours must end by themselves.
 func (f *fleet) close() {

@@ -38,26 +38,26 @@ func TestFleetsInEtcd(t *testing.T) {
 	for _, lock := range []string{"concurrency.Mutex", "concurrency.Election", "etcdctl lock", "etcdctl elect"} {
 		t.Run(lock+"/queue", func(t *testing.T) {
 			t.Parallel()
-			newFleet(t, etcdSetup(t, lock, layoutQueue), testenv.Etcd(t)).coexist()
+			playFleet(t, etcdSetup(t, lock, layoutQueue), testenv.Etcd(t))
 		})
 	}
 	for _, lock := range []string{"concurrency.Mutex", "concurrency.Election"} {
 		t.Run(lock+"/claim", func(t *testing.T) {
 			t.Parallel()
-			newFleet(t, etcdSetup(t, lock, layoutClaim), testenv.Etcd(t)).coexist()
+			playFleet(t, etcdSetup(t, lock, layoutClaim), testenv.Etcd(t))
 		})
 	}
 	t.Run("concurrency.Election/queue, plain", func(t *testing.T) {
 		t.Parallel()
 		s := etcdSetup(t, "concurrency.Election", layoutQueue)
 		s.plain = true
-		newFleet(t, s, testenv.Etcd(t)).coexist()
+		playFleet(t, s, testenv.Etcd(t))
 	})
 	// As etcd's own examples call theirs: the keys have two slashes.
 	t.Run("concurrency.Election/queue, plain, with slashes", func(t *testing.T) {
 		t.Parallel()
 		s := etcdSetup(t, "concurrency.Election", layoutQueue)
 		s.key, s.pref, s.suffix, s.plain = "/%s/", "/", "/", true
-		newFleet(t, s, testenv.Etcd(t)).coexist()
+		playFleet(t, s, testenv.Etcd(t))
 	})
 }

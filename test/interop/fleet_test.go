@@ -73,6 +73,14 @@ func (s setup) shut() (total time.Duration) {
 	return total + 3*s.dead + 5*impatience
 }
 
+// slower returns the setup for a machine on which it was too quick.
+func (s setup) slower() setup {
+	for _, d := range []*time.Duration{&s.ttl, &s.hold[0], &s.hold[1], &s.rest[0], &s.rest[1], &s.recovers, &s.notice, &s.dead, &s.surely} {
+		*d *= 2
+	}
+	return s
+}
+
 // A fleet is two processes with an old lock and two with ours, on one key, each
 // of which reaches the server by a link of its own.
 type fleet struct {

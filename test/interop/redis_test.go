@@ -33,7 +33,7 @@ func TestFleetsInRedis(t *testing.T) {
 	for _, lock := range []string{"redsync", "redislock", "redislock with a fence", "rueidislock", "SET NX PX and Lua", "SET NX PX and DEL"} {
 		t.Run(lock, func(t *testing.T) {
 			t.Parallel()
-			newFleet(t, redisSetup(lock), testenv.Redis(t)).coexist()
+			playFleet(t, redisSetup(lock), testenv.Redis(t))
 		})
 	}
 	for _, lock := range []string{"redislock", "SET NX PX and DEL"} {
@@ -41,7 +41,7 @@ func TestFleetsInRedis(t *testing.T) {
 			t.Parallel()
 			s := redisSetup(lock)
 			s.plain = true
-			newFleet(t, s, testenv.Redis(t)).coexist()
+			playFleet(t, s, testenv.Redis(t))
 		})
 	}
 	// With keyspace events a look now and then is not needed.
@@ -49,6 +49,6 @@ func TestFleetsInRedis(t *testing.T) {
 		t.Parallel()
 		s := redisSetup("SET NX PX and DEL")
 		s.backstop = time.Minute
-		newFleet(t, s, testenv.StartRedis(t, "--notify-keyspace-events", "Kg$xe").Addr()).coexist()
+		playFleet(t, s, testenv.StartRedis(t, "--notify-keyspace-events", "Kg$xe").Addr())
 	})
 }

@@ -114,7 +114,7 @@ func whose(text string) (owner string, old bool) {
 
 // sampleRedis looks with GET and PTTL.
 func sampleRedis(addr, key string) *sampler {
-	client := redis.NewClient(&redis.Options{Addr: addr})
+	client := redis.NewClient(&redis.Options{Addr: addr, DialTimeout: patience, ReadTimeout: patience, PoolTimeout: patience})
 	return &sampler{look: func(ctx context.Context) (look, error) {
 		var text *redis.StringCmd
 		var left *redis.DurationCmd
