@@ -14,6 +14,9 @@
 // are run again, up to three times, and the output says so. A test that found anything else
 // wrong has failed, whatever the host did.
 //
+// If TALLY_FAILURES names a file, the reasons of the failures are appended to it, in short, so that they
+// can be shown at the end of several runs.
+//
 // gotestsum counts and prints as well, and can run again what has failed. But it decides by
 // the number of failures: it can tell neither a test that was late from one that found something
 // wrong, nor a host that withholds its processors from one that does not.
@@ -48,7 +51,10 @@ func run(ctx context.Context, args []string) error {
 	start := time.Now()
 	c, err := test(ctx, args)
 	printed := c.print(os.Stdout, time.Since(start))
-	return errors.Join(persist(ctx, &m, args, c, err), printed)
+	if err = persist(ctx, &m, args, c, err); err != nil {
+		err = errors.Join(err, c.keep(os.Getenv("TALLY_FAILURES")))
+	}
+	return errors.Join(err, printed)
 }
 
 // test runs go test, and counts.
