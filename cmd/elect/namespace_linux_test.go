@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
@@ -94,10 +95,13 @@ func TestRunAsTheFirstProcessOfAContainerReapsOrphans(t *testing.T) {
 			}
 			eventually(t, "elect has its guard", func() bool { return len(childrenOf(t, first)) == own })
 
-			stranger := exec.Command("nsenter", "--pid", "--mount", "--target", strconv.Itoa(first), "sh", "-c", "sleep 0.5 >/dev/null 2>&1 & exit 0")
+			stranger := exec.Command("nsenter", "--pid", "--mount", "--target", strconv.Itoa(first), "sh", "-c", "sleep 1000 >/dev/null 2>&1 & exit 0")
+			before := childrenOf(t, first)
 			out, err := stranger.CombinedOutput()
 			require.NoError(t, err, "%s", out)
-			require.Len(t, childrenOf(t, first), own+1, "the orphan is not elect's")
+			orphans := slices.DeleteFunc(childrenOf(t, first), func(pid int) bool { return slices.Contains(before, pid) })
+			require.Len(t, orphans, 1, "the orphan is not elect's")
+			require.NoError(t, syscall.Kill(orphans[0], syscall.SIGKILL))
 			eventually(t, "the orphan is reaped", func() bool { return len(childrenOf(t, first)) == own })
 
 			require.NoError(t, syscall.Kill(first, syscall.SIGTERM))
