@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// environOf returns a a process's environment, as it was when it started.
+// environOf returns a process's environment, as it was when it started. It must not be about to become
+// another program, and so have none for a moment.
 func environOf(t *testing.T, pid int) map[string][]string {
 	t.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
@@ -37,7 +38,7 @@ func TestRunReplacesWhatTheEnvironmentSaysOfAnotherElection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
-			inner := []string{elect, "run", "--store", p.store, "--id", "inner", "--ttl", "20s", "job", "--", "sh", "-c", stay, "sh", p.notes}
+			inner := []string{elect, "run", "--store", p.store, "--id", "inner", "--ttl", "20s", "job", "--", "sh", "-c", heed, "sh", p.notes}
 			command := append(outer, inner...)
 			cmd := exec.Command(command[0], command[1:]...)
 			cmd.Env = append(os.Environ(), "ELECTION_OTHER=kept")

@@ -16,8 +16,8 @@ import (
 // stay notes the process id of the command, which goes on for long.
 const stay = `echo $$ >"$1/child"; exec sleep 1000`
 
-// heed is stay for a shell with traps, which are carried out after each short step. Steps cost
-// processes, so it is for no others.
+// heed is stay for a shell with traps, which are carried out after each short step, or for one that must
+// not become another program. Steps cost processes, so it is for no others.
 const heed = `echo $$ >"$1/child"; while :; do sleep 0.05; done`
 
 func TestRunExitsWithTheStatusOfTheCommand(t *testing.T) {
