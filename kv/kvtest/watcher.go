@@ -3,6 +3,8 @@ package kvtest
 import (
 	"context"
 	"errors"
+	"runtime/pprof"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -95,6 +97,9 @@ func (w *watcher) anything() sighting {
 		w.goesOn(ok)
 		return o
 	case <-timer.C:
+		var stacks strings.Builder // say whether a look is under way, and what it waits for
+		_ = pprof.Lookup("goroutine").WriteTo(&stacks, 1)
+		w.t.Logf("while the watch yields nothing: %s", &stacks)
 		require.FailNow(w.t, "the watch yields nothing", "the safe is %.80q", w.name)
 		panic("unreachable")
 	}
