@@ -55,12 +55,31 @@ func (s lateStore) Watch(ctx context.Context, name string) iter.Seq2[kv.Record, 
 	}
 }
 
+// One that was late itself, on a busy machine, is played again with a longer TTL.
 func TestTheDemoWaitsForAWatchThatIsLate(t *testing.T) {
 	t.Parallel()
+	for ttl := 2 * time.Second; ; ttl *= 2 {
+		var wrong []string
+		for _, f := range playLate(t, ttl) {
+			if f.Verdict == oracle.Kept {
+				continue
+			}
+			require.NotContains(t, promises[:3], f.Promise, f.Detail)
+			wrong = append(wrong, f.Promise+": "+f.Detail)
+		}
+		if len(wrong) == 0 {
+			return
+		}
+		require.Less(t, ttl, 8*time.Second, "%q", wrong)
+	}
+}
+
+// playLate plays a demo in which each watch is late by most of the TTL, and returns what was found.
+func playLate(t *testing.T, ttl time.Duration) oracle.Findings {
+	t.Helper()
 	dir := t.TempDir()
 	store, err := filekv.New(dir, nil)
 	require.NoError(t, err)
-	const ttl = 2 * time.Second
 	play := demo.Plays(ttl)["ring"] // it asks nothing by the store
 	stage := &demo.Stage{
 		Play: play, Store: lateStore{store, 3 * ttl / 4}, Name: "late", TTL: ttl, Slack: 10 * time.Second,
@@ -74,7 +93,5 @@ func TestTheDemoWaitsForAWatchThatIsLate(t *testing.T) {
 	}
 	played, err := stage.Perform(t.Context())
 	require.NoError(t, err)
-	for _, f := range play.Judge(played) {
-		require.Equal(t, oracle.Kept, f.Verdict, "%s: %s", f.Promise, f.Detail)
-	}
+	return play.Judge(played)
 }

@@ -121,18 +121,27 @@ func TestRunAfterSIGTERMWaitsForTheCommandThenFreesTheRecordThenExitsWithItsStat
 	}
 }
 
+// Where the guard takes too long to kill the command, on a busy machine, it is killed itself: then the
+// grace is longer in the next try.
 func TestRunAfterASecondSIGTERMKillsTheCommandAfterTheGrace(t *testing.T) {
 	t.Parallel()
-	p := newPlace(t)
-	e := p.run(`trap 'echo >"$1/told"' TERM; `+heed, "--grace", "500ms")
-	child := p.pid("child")
-	e.send(t, syscall.SIGTERM)
-	p.note("told")
-	time.Sleep(time.Second)
-	require.True(t, alive(child), "one SIGTERM is a request")
-	e.send(t, syscall.SIGTERM)
-	require.Equal(t, 137, e.status(t))
-	require.False(t, alive(child))
+	for grace := 500 * time.Millisecond; ; grace *= 2 {
+		p := newPlace(t)
+		e := p.run(`trap 'echo >"$1/told"' TERM; `+heed, "--grace", grace.String())
+		child := p.pid("child")
+		e.send(t, syscall.SIGTERM)
+		p.note("told")
+		time.Sleep(2 * grace)
+		require.True(t, alive(child), "one SIGTERM is a request")
+		e.send(t, syscall.SIGTERM)
+		status := e.status(t)
+		require.False(t, alive(child))
+		if status == 137 {
+			return
+		}
+		require.Less(t, grace, 4*time.Second)
+		require.Contains(t, e.err.String(), "the process that guards the command died: killed", "status %d", status)
+	}
 }
 
 func TestRunEndsTheWaitOnASignal(t *testing.T) {
