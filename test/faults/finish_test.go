@@ -62,7 +62,7 @@ type judgement struct {
 	history  history.History
 	findings oracle.Findings
 	wrong    []string // why the row fails; empty if it does not
-	serious  bool     // it is not only that something came too late, or was not seen
+	serious  bool     // it is not only that a leader came too late, or that something was not seen
 }
 
 // judge asks all rules, and holds their answers against what the row expects.
@@ -79,7 +79,7 @@ func (s *stage) judge() judgement {
 	for _, f := range j.findings.Broken() {
 		if !s.excused(f, s.row.red) && !s.excused(f, s.row.may) {
 			j.wrong = append(j.wrong, fmt.Sprintf("broken: %s: %s", f.Promise, f.Detail))
-			j.serious = j.serious || !s.excused(f, []oracle.Rule{oracle.LeaderInTime, oracle.ScrapesInTime})
+			j.serious = j.serious || !s.excused(f, []oracle.Rule{oracle.LeaderInTime})
 		}
 	}
 	for _, rule := range s.row.red {
