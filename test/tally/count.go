@@ -112,11 +112,25 @@ func (c *count) follow(e event) {
 		}
 		c.failures = append(c.failures, failure{pkg: e.Package, test: name, from: c.began[outermost], to: e.Time, said: said})
 	case e.Action == "fail" && e.Test == "":
-		c.broken = c.broken || !slices.ContainsFunc(c.failures, func(f failure) bool { return f.pkg == e.Package })
+		if !slices.ContainsFunc(c.failures, func(f failure) bool { return f.pkg == e.Package }) {
+			c.broken = true
+			c.failures = append(c.failures, failure{pkg: e.Package, test: "(no test of it failed)", from: e.Time, to: e.Time, said: c.unfinished(e.Package)})
+		}
 	}
 	if e.Test == name && (e.Action == "pass" || e.Action == "fail" || e.Action == "skip") {
 		delete(c.says, outermost)
 	}
+}
+
+// unfinished returns what tests of a package said that have not ended.
+func (c *count) unfinished(pkg string) string {
+	var all strings.Builder
+	for test, said := range c.says {
+		if test.Package == pkg {
+			all.WriteString(said.String())
+		}
+	}
+	return all.String()
 }
 
 // end counts a test that has ended, or a package, whose unfinished tests have

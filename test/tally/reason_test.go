@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,18 @@ func TestTheReasonsAreWhatWasSaidFirstWhereNoAssertionFailed(t *testing.T) {
 	require.Equal(t, "    a_test.go:1: redis: broken\nmore\n", failure{said: "=== RUN   TestA\n    a_test.go:1: redis: broken\nmore\n"}.reasons())
 	require.Equal(t, strings.Repeat("x", mostColumns)+" […]\n", failure{said: strings.Repeat("x", 1000)}.reasons())
 	require.Equal(t, mostReasons*mostLines, strings.Count(failure{said: strings.Repeat("more\n", 1000)}.reasons(), "\n"))
+}
+
+func TestAPackageThatFailsWithoutATestHasAReason(t *testing.T) {
+	c := newCount()
+	require.NoError(t, c.read(strings.NewReader(`{"Action":"run","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"panic: test timed out\n"}
+{"Action":"fail","Package":"p"}
+{"Action":"fail","Package":"q"}`), new(bytes.Buffer)))
+	require.Len(t, c.failures, 2)
+	require.Equal(t, "panic: test timed out\n", c.failures[0].reasons())
+	require.Equal(t, "q", c.failures[1].pkg)
+	require.True(t, c.broken)
 }
 
 func TestReasonsAreAppendedToAFile(t *testing.T) {
