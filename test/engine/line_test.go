@@ -165,9 +165,9 @@ func TestAPlaceWhoseKeepingIsNotAnsweredIsNotTrusted(t *testing.T) {
 		synctest.Wait()
 		faults.On(kvfault.Stay).DropReplies() // the store keeps the place
 		time.Sleep(2 * ttl)
+		faults.On(kvfault.Delete).Hang() // what is not trusted cannot be removed yet
 		store.Remove(b.name)
 		require.Equal(t, "a", who(t, store, b.name), "the place is still there")
-		faults.On(kvfault.Delete).Hang() // what was not trusted cannot be removed yet
 		synctest.Wait()
 		require.Empty(t, b.leaders())
 		faults.Heal()
