@@ -37,7 +37,7 @@ ROLLOUT := TestCandidatesOfTwoReleasesKeepThePromises
 LONG := /test/(faults|interop|interop/migrate|linear|succession|testenv)$$|/internal/(machine|lease)$$
 
 # They take the longest, so they go first, and mostly wait.
-SLOW := $(addprefix github.com/electkv/election/,backends/etcd backends/consul cmd/elect test/sql backends/redis)
+SLOW := $(addprefix github.com/electkv/election/,cmd/elect test/sql backends/etcd backends/consul backends/redis)
 
 # What make test/all begins with: after those, it has three that make test leaves out.
 SLOW_ALL := $(SLOW) $(addprefix github.com/electkv/election/,test/succession test/linear test/testenv)
@@ -49,8 +49,10 @@ FAULTS := github.com/electkv/election/test/faults
 # busy machine can do, but not beside other tests.
 ALONE := TestRequestsOfAHandoverAreTheSameForTwoAndForAThousand|TestAHundredElectionsOfAProcessKeepTheirTermsAtAnAgentsDefaultLimit|TestTermsSurviveAnotherProcessThatTakesAllConnectionsOfTheirAddress
 
-# How many packages are tested at once: most of them wait most of the time.
-AT_ONCE := 3
+# How many packages are tested at once: most of them wait most of the time. With the race detector
+# they compute more.
+AT_ONCE      := 4
+AT_ONCE_RACE := 3
 
 # The packages that other systems than Linux can use. The rest needs Unix.
 PORTABLE := . ./kv/... ./backends/mem/... ./backends/file/... ./backends/etcd/... ./backends/consul/... ./backends/redis/... ./backends/sql/... ./backends/paxos/... ./observe/otel ./observe/prom ./group
@@ -151,7 +153,7 @@ test/all: ## all tests with the race detector, on real servers, which are fetche
 	if ! git -c safe.directory='*' cat-file -e "$$(tools/last-release.sh)^{commit}" 2>/dev/null; then without="$$without|$(ROLLOUT)"; \
 	echo "this checkout does not have its history, so $(ROLLOUT) is not run (git fetch --unshallow)"; fi; \
 	echo "go test -race -count=1 work (but test/interop, $(FAULTS), $(PURE) and '$$without')" && \
-	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=45m -p=$(AT_ONCE) -skip="^($$without)$$" $(SLOW_ALL) $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(FAULTS) $(PURE) $(SLOW_ALL))) || failed=1; \
+	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=45m -p=$(AT_ONCE_RACE) -skip="^($$without)$$" $(SLOW_ALL) $$($(GO) list work | grep -v /test/interop | grep -vxF $(addprefix -e ,$(FAULTS) $(PURE) $(SLOW_ALL))) || failed=1; \
 	echo "go test -race -count=1 $(FAULTS) (but '$$without')" && $(GO) run ./test/tally -race -count=1 -vet=off -timeout=30m -skip="^($$without)$$" $(FAULTS) || failed=1; \
 	echo "go test -race -count=1 -run='$(ALONE)' ./backends/consul ./test/succession" && \
 	$(GO) run ./test/tally -race -count=1 -vet=off -timeout=15m -p=1 -run='^($(ALONE))$$' ./backends/consul ./test/succession || failed=1; \

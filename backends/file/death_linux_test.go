@@ -56,6 +56,7 @@ func TestAKilledHolderFreesItsSafeAtOnce(t *testing.T) {
 }
 
 func TestAFrozenHoldersRecordFadesAndCannotBeRevived(t *testing.T) {
+	t.Parallel() // it mostly waits
 	filekv.InTime(t, time.Second, func(ttl time.Duration) bool {
 		s := open(t, t.TempDir())
 		holder := start(t, command(t, "hold", filepath.Dir(s.Lives()), "n", ttl))
@@ -85,6 +86,7 @@ func TestAFrozenHoldersRecordFadesAndCannotBeRevived(t *testing.T) {
 }
 
 func TestAChildThatInheritedTheLockKeepsADeadHoldersRecordToTheDeadlineOnly(t *testing.T) {
+	t.Parallel() // it mostly waits
 	filekv.InTime(t, 3*time.Second, func(ttl time.Duration) bool {
 		s := open(t, t.TempDir())
 		began := time.Now()

@@ -15,6 +15,7 @@ import (
 )
 
 func TestALastingRecordOutlivesItsKilledWriter(t *testing.T) {
+	t.Parallel() // it mostly waits
 	filekv.InTime(t, 3*time.Second, func(ttl time.Duration) bool {
 		s := open(t, t.TempDir())
 		began := time.Now()
@@ -53,6 +54,7 @@ func TestALastingRecordNamesALifeWithoutAFile(t *testing.T) {
 
 // Neither the boot id nor the life file tells the age of a record by another clock.
 func TestALastingRecordByAnotherClockLivesByTheWallClock(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const ttl = 3 * time.Second
 	dir := t.TempDir()
 	s := open(t, dir)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	filekv "github.com/electkv/election/backends/file"
+	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
@@ -46,6 +47,7 @@ var roles = map[string]func(s *filekv.Store, name string, ttl time.Duration) err
 func TestMain(m *testing.M) {
 	role, ok := roles[os.Getenv("FILEKV_ROLE")]
 	if !ok {
+		testenv.Parallel(8)
 		os.Exit(m.Run())
 	}
 	if err := play(role); err != nil {

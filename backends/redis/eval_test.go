@@ -286,6 +286,7 @@ func (b *bench) elected(c *election.Candidate) *election.Term {
 }
 
 func TestALeaderThatSleptBeyondItsTermWritesNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	inBothForms(t, func(b *bench) {
 		for ttl := time.Second; !b.sleepsBeyondItsTerm(ttl); ttl *= 2 {
 			require.Less(b, ttl, 20*time.Second, "this machine is too busy to write within a term")

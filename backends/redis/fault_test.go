@@ -296,6 +296,7 @@ func TestWithoutMemoryALeaderStaysAndCanResign(t *testing.T) {
 }
 
 func TestErrorsDoNotTellThePassword(t *testing.T) {
+	t.Parallel() // it mostly waits
 	const secret = "correct-horse"
 	server := testenv.StartRedis(t, "--requirepass", secret)
 	b := &bench{T: t, ctx: t.Context()}

@@ -168,6 +168,7 @@ func TestFlushAllIsSeenWithinTheBackstop(t *testing.T) {
 }
 
 func TestAnExpiryIsSeenThoughTheServerExpiresNothing(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartRedis(t, "--enable-debug-command", "yes")
 	b := newBench(t, server.Addr())
 	require.NoError(t, b.other.Do(b.ctx, "debug", "set-active-expire", "0").Err())
@@ -191,6 +192,7 @@ func TestAnExpiryIsSeenThoughTheServerExpiresNothing(t *testing.T) {
 }
 
 func TestAWatchSurvivesTheLossOfItsSubscription(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartRedis(t)
 	b := newBench(t, server.Addr())
 	patient := rediskv.New(dial(t, server.Addr()), &rediskv.Options{Backstop: time.Hour})
@@ -246,6 +248,7 @@ func TestAWatchNoticesThatItsSubscriptionIsDeaf(t *testing.T) {
 }
 
 func TestAWatchWorksWithoutTheRightToSubscribe(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartRedis(t)
 	b := newBench(t, server.Addr())
 	for channels, prompt := range map[string]bool{"&election:*": true, "resetchannels": false} {
@@ -276,6 +279,7 @@ func TestAWatchWorksWithoutTheRightToSubscribe(t *testing.T) {
 }
 
 func TestARefusedSubscriptionIsAskedForSeldom(t *testing.T) {
+	t.Parallel() // it mostly waits
 	server := testenv.StartRedis(t)
 	b := newBench(t, server.Addr())
 	require.NoError(t, b.other.Do(b.ctx, "acl", "setuser", "watcher", "reset", "on", ">secret", "~*", "+@all", "-subscribe").Err())

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"github.com/electkv/election/internal/testenv"
 )
 
 // holdVariable has this test binary, started anew, hold a transaction of the database
@@ -28,6 +30,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	testenv.Parallel(8)
 	os.Exit(m.Run())
 }
 
