@@ -253,8 +253,7 @@ func (t *trial) fadesBesideOthers(b kv.Batch) bool {
 			return false
 		}
 	}
-	t.holdsAll(others)
-	return true
+	return refresh(others)
 }
 
 // aBatchHasAVerdictForEachRecord mixes records that are held with all that may have become

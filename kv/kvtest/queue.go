@@ -162,16 +162,22 @@ func (t *trial) lastsWhileItsOwnerStays() bool {
 	place := t.join(name, t.mortal("v"))
 	for end := last.Add(2 * t.lifetime(place.TTL).Max); time.Now().Before(end); time.Sleep(t.ttl / 5) {
 		start := time.Now()
-		_, _, err := t.queue().Stay(t.ctx, name, place)
+		got, leads, err := t.queue().Stay(t.ctx, name, place)
 		if time.Since(last) >= t.ttl {
 			return false
 		}
 		require.NoError(t, err)
+		require.True(t, got.Owns(place), "it returned %s", describe(got))
+		require.False(t, leads, "it leads beside the first")
 		last = start
 	}
-	t.stay(name, place, false)
 	t.delete(t.s, name, first)
-	t.holds(name, place)
+	got, err := t.s.Get(t.ctx, name)
+	if time.Since(last) >= t.ttl {
+		return false
+	}
+	require.NoError(t, err)
+	require.Equal(t, place, got)
 	return true
 }
 

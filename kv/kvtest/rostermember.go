@@ -91,7 +91,11 @@ func (r *rota) staysByASharedLease(batch kv.Batch) bool {
 		}
 		require.Len(r, members, 2)
 	}
-	r.delete(r.s, one.Name, one.Record)
+	err := r.s.Delete(r.ctx, one.Name, one.Record)
+	if time.Since(last) >= r.ttl {
+		return false
+	}
+	require.NoError(r, err)
 	told, members, inTime := refresh()
 	if !inTime {
 		return false
