@@ -70,7 +70,7 @@ func newMariaDB(args ...string) (*Server, error) {
 		"--innodb-autoextend-increment=1",
 		"--innodb-buffer-pool-size=16M",
 		"--innodb-flush-log-at-trx-commit=1",
-		"--max-connections=300",
+		"--max-connections=1000",
 	}, append(small, args...)...)
 	return s, nil
 }

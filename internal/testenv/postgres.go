@@ -96,7 +96,7 @@ func newPostgres(args ...string) (*Server, error) {
 		"-c", "unix_socket_directories=",
 		"-c", "dynamic_shared_memory_type=mmap", // in the data folder, so that a kill leaves nothing
 		"-c", "shared_buffers=16MB",
-		"-c", "max_connections=300",
+		"-c", "max_connections=1000",
 		"-c", "min_wal_size=4MB",
 		"-c", "fsync=off",
 		"-c", "jit=off",
