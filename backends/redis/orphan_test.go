@@ -42,7 +42,7 @@ func TestWhatIsCalledOffLeavesNothingBeyondItsTTL(t *testing.T) {
 				start        time.Time
 				failed, seen int
 			)
-			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: 2 * time.Second})
+			client := redis.NewClient(&redis.Options{Addr: proxy.Addr(), ContextTimeoutEnabled: true, ReadTimeout: 6 * time.Second})
 			defer client.Close()
 			sent.count(client)
 			store, b := rediskv.New(client, options), newBench(t, proxy.Addr())
@@ -66,9 +66,13 @@ func TestWhatIsCalledOffLeavesNothingBeyondItsTTL(t *testing.T) {
 				return err
 			}
 			require.NoError(t, try(time.Minute, create)) // connects
-			start, failed = time.Now(), 0
-			require.NoError(t, try(time.Minute, create))
-			late := time.Since(start) // what a call takes that nobody calls off
+			failed = 0
+			late := 100 * time.Millisecond // what a call takes that nobody calls off, as far as the test has time for it
+			for range 5 {
+				start = time.Now()
+				require.NoError(t, try(time.Minute, create))
+				late = min(late, time.Since(start))
+			}
 			for i := range calls {
 				if try(late*time.Duration(i)/calls, create) != nil {
 					failed++

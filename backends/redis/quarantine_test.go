@@ -79,6 +79,7 @@ func TestARestartThatForgetsNothingIsNoHindranceToTheOwner(t *testing.T) {
 func TestAPromotedReplicaElectsNobodyUntilTheQuarantineIsOver(t *testing.T) {
 	t.Parallel()
 	nodes := testenv.StartRedisSentinel(t, 1)
+	nodes.Patience(time.Minute)
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: testenv.RedisPrimaryName, SentinelAddrs: nodes.SentinelAddrs(), ContextTimeoutEnabled: true,
 	})
@@ -93,6 +94,7 @@ func TestAPromotedReplicaElectsNobodyUntilTheQuarantineIsOver(t *testing.T) {
 	nodes.CutReplication()
 	lost, err := careful.Create(b.ctx, name, b.signed(time.Hour))
 	require.NoError(t, err)
+	nodes.Patience(time.Second)
 	nodes.Primary().Kill()
 	b.other = b.client(&redis.Options{Addr: nodes.Primary().Addr()})
 

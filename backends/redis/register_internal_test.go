@@ -18,7 +18,7 @@ import (
 )
 
 // slack is what a busy machine may add.
-const slack = 10 * time.Second
+const slack = 30 * time.Second
 
 // A desk has a register, and a client of its own beside it.
 type desk struct {

