@@ -187,7 +187,7 @@ func TestAWatchOfAnUnchangedSafeWaitsInOneRequest(t *testing.T) {
 func TestAWatchAsksAgainAtItsBackstop(t *testing.T) {
 	client, requests := dialCounted(t, testenv.Consul(t), nil)
 	s := consulkv.New(client, &consulkv.Options{MinTTL: ttl, Backstop: 500 * time.Millisecond})
-	for range s.Watch(within(t, 3*time.Second), newName()) {
+	for range s.Watch(whileAsked(t, &requests.count), newName()) {
 	}
 	require.GreaterOrEqual(t, requests.count.Load(), int64(4))
 	require.LessOrEqual(t, requests.count.Load(), int64(16), "the key is absent, so what fades of other tests may wake the watch, too")

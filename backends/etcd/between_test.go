@@ -187,16 +187,16 @@ func TestTheTTLIsTheOneGranted(t *testing.T) {
 	store := open(t, nil, testenv.Etcd(t))
 	rec := signed("v")
 	name := rec.Signature
-	rec.TTL = 3*time.Second + time.Nanosecond
+	rec.TTL = 30*time.Second + time.Nanosecond
 	rec, err := store.Create(within(t, patience), name, rec)
 	require.NoError(t, err)
-	require.Equal(t, 4*time.Second, rec.TTL)
+	require.Equal(t, 31*time.Second, rec.TTL)
 	got, err := store.Refresh(within(t, patience), name, rec)
 	require.NoError(t, err)
 	require.Equal(t, rec, got)
-	life, err := store.Lifetime(3*time.Second + time.Nanosecond)
+	life, err := store.Lifetime(30*time.Second + time.Nanosecond)
 	require.NoError(t, err)
-	require.Equal(t, 4*time.Second, life.Min)
+	require.Equal(t, 31*time.Second, life.Min)
 	require.Greater(t, life.Max, life.Min)
 }
 

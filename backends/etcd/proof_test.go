@@ -71,13 +71,16 @@ func TestALeaseThatWasNotKeptAliveLatelyIsKeptAliveBeforeARecordHasIt(t *testing
 	require.Zero(t, rec.TTL%time.Second, "it has all of its lease's TTL")
 	other := signed("v")
 	other.TTL = 2 * time.Second // which is kept alive for a shorter time
+	began := time.Now()
 	for range 2 {
 		other.Signature = signed("v").Signature
 		_, err := sharer{store}.Create(within(t, patience), other.Signature, other)
 		require.NoError(t, err)
 		time.Sleep(300 * time.Millisecond)
 	}
-	require.Equal(t, 2, *renewals)
+	if time.Since(began) < 3*other.TTL/4 { // else its lease was closed meanwhile, as one that nobody uses
+		require.Equal(t, 2, *renewals)
+	}
 }
 
 // A lock that is taken and released again and again costs two writes, and nothing else.
@@ -85,13 +88,14 @@ func TestASafeThatThisStoreHasEmptiedIsTakenWithoutALook(t *testing.T) {
 	var sent count
 	store := openWith(t, &sent, layout{}, testenv.Etcd(t))
 	sharing, name := sharer{store}, signed("").Signature
+	proved := time.Now() // the lease is as old as that at most
 	rec, err := sharing.Create(within(t, patience), name, signed("v"))
 	require.NoError(t, err)
 	costs := func(op string, want int64, f func() error) {
 		t.Helper()
-		began, before := time.Now(), sent.Load()
+		before := sent.Load()
 		require.NoError(t, f(), op)
-		if time.Since(began) < 100*time.Millisecond { // else it may have had to keep a lease alive
+		if time.Since(proved) < 900*time.Millisecond { // else it may have had to keep a lease alive
 			require.Equal(t, want, sent.Load()-before, op)
 		}
 	}
@@ -102,6 +106,7 @@ func TestASafeThatThisStoreHasEmptiedIsTakenWithoutALook(t *testing.T) {
 	}
 	costs("delete", 1, release)
 	costs("create", 1, acquire)
+	proved = time.Now()
 	_, err = store.Refresh(within(t, patience), name, rec)
 	require.NoError(t, err)
 	rec.TTL = rec.TTL.Truncate(time.Second) + time.Second // as the refresh has granted

@@ -194,6 +194,9 @@ func whatIsCreatedLateFades(t *testing.T, ttl time.Duration, carriedOut bool) bo
 			return false
 		}
 	}
+	if b.late() {
+		return false
+	}
 	require.Len(t, leasesOf(others), 1)
 	require.NotEqual(t, got.Lease, others[0].Record.Lease)
 	if b.refreshAll(t, store, others) == nil {

@@ -101,7 +101,9 @@ func TestManyFollowersOutliveTheirStream(t *testing.T) {
 	for range 2 {
 		before := sent.Load()
 		proxy.Cut()
-		publishAll(t, writer, recs, rand.Text())
+		for _, name := range names[:safes/10] { // not all, since a cut that lasts long ends follows
+			recs[name] = publish(t, writer, name, recs[name], rand.Text())
+		}
 		proxy.Heal()
 		f.seeAll(recs)
 		n := sent.Load() - before
