@@ -53,25 +53,37 @@ func vacated(t testing.TB, store *sqlkv.Store, name string, start time.Time) tim
 // is not the writer's, as cron starts them after a reboot.
 func TestALastingRecordIsOverForProgramsThatNeverSawIt(t *testing.T) {
 	strangers(t, func(t *testing.T, p *place, one, other frame) {
-		began := time.Now()
-		writer := p.play(t, one, "last")
-		token := writer.elected(t)
-		created := time.Now()
-		writer.kill()
-		early := p.play(t, other, "try")
-		if line := early.line(t); time.Since(began) < onceTTL {
-			require.Contains(t, line, "refused:", "the record still lives")
-			require.NotContains(t, line, "another boot", "nobody has to watch it")
+		for try := 1; !p.isOverForStrangers(t, one, other); try++ {
+			require.Less(t, try, 5, "this machine is too busy to ask while the record still lives")
+			p = inSQLite(t)
 		}
-		time.Sleep(onceTTL + onceTTL/100 - time.Since(created)) // clocks are set by little
-		stranger := container(t, "bbbbbbbb-0000-4000-8000-000000000000")
-		require.Greater(t, p.play(t, stranger, "try").elected(t), token)
 	})
+}
+
+// isOverForStrangers reports whether somebody asked while the record still lived: otherwise that
+// one leads.
+func (p *place) isOverForStrangers(t *testing.T, one, other frame) bool {
+	t.Helper()
+	began := time.Now()
+	writer := p.play(t, one, "last")
+	token := writer.elected(t)
+	created := time.Now()
+	writer.kill()
+	line := p.play(t, other, "try").line(t)
+	if time.Since(began) >= onceTTL {
+		return false
+	}
+	require.Contains(t, line, "refused:", "the record still lives")
+	require.NotContains(t, line, "another boot", "nobody has to watch it")
+	time.Sleep(onceTTL + onceTTL/100 - time.Since(created)) // clocks are set by little
+	stranger := container(t, "bbbbbbbb-0000-4000-8000-000000000000")
+	require.Greater(t, p.play(t, stranger, "try").elected(t), token)
+	return true
 }
 
 func TestALastingRecordByAnotherClockLivesByTheWallClock(t *testing.T) {
 	t.Parallel()
-	const life = 5 * time.Second
+	const life = 12 * time.Second
 	p := inSQLite(t)
 	writer := p.store(t)
 	for left, lives := range map[time.Duration]bool{
@@ -122,7 +134,7 @@ func TestWhoSharesTheClockJudgesALastingRecordByIt(t *testing.T) {
 // overtaken.
 func TestARefreshOfALastingRecordCountsByTheWallClockToo(t *testing.T) {
 	t.Parallel()
-	const life = 5 * time.Second
+	const life = 12 * time.Second
 	p := inSQLite(t)
 	store := p.store(t)
 	name := named()

@@ -91,16 +91,24 @@ func TestWhatHappensWhileNobodyCouldTellIsLookedUp(t *testing.T) {
 func TestAnExpiryIsSeenWithoutAnybodysHelp(t *testing.T) {
 	everywhere(t, func(t *testing.T, p *place) {
 		store := sqlkv.New(p.open(t, ""), p.dialect, rarely())
-		name := named()
-		start := time.Now()
-		rec, err := store.Create(within(t, patience), name, mortal(5*time.Second)) // so that it is seen alive
-		require.NoError(t, err)
-		ctx, stop := context.WithCancel(context.Background())
-		defer stop()
-		seen := watched(ctx, store, name)
-		require.Equal(t, rec, (<-seen).rec)
-		require.ErrorIs(t, (<-seen).err, kv.ErrVacant)
-		require.GreaterOrEqual(t, time.Since(start), rec.TTL-rec.TTL/500)
+		for life := 5 * time.Second; ; life *= 2 { // so that it is seen alive
+			name := named()
+			start := time.Now()
+			rec, err := store.Create(within(t, patience), name, mortal(life))
+			require.NoError(t, err)
+			ctx, stop := context.WithCancel(context.Background())
+			defer stop()
+			seen := watched(ctx, store, name)
+			if first := <-seen; time.Since(start) < life {
+				require.Equal(t, rec, first.rec)
+			} else {
+				require.Less(t, life, 30*time.Second, "this machine is too busy to see a record alive")
+				continue
+			}
+			require.ErrorIs(t, (<-seen).err, kv.ErrVacant)
+			require.GreaterOrEqual(t, time.Since(start), rec.TTL-rec.TTL/500)
+			return
+		}
 	})
 }
 
