@@ -415,8 +415,8 @@ func (s slowCalls) Swap(ctx context.Context, name string, old, next kv.Record) (
 		s.open.Add(1)
 		go func() {
 			time.Sleep(s.late)
-			defer s.open.Add(-1)
 			_, err := s.Store.Swap(context.WithoutCancel(ctx), name, old, next)
+			s.open.Add(-1) // before anybody goes on with the answer
 			answered <- err
 		}()
 	}

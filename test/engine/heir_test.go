@@ -221,6 +221,7 @@ func TestAnHeirWhoseOwnTermWasBrokenDoesNotLeadByWhatWasHandedOver(t *testing.T)
 		for refreshed := p.faults.heirs.Calls(kvfault.Refresh); refreshed == p.faults.heirs.Calls(kvfault.Refresh); {
 			time.Sleep(time.Millisecond)
 		}
+		synctest.Wait() // until that one is answered
 		p.faults.On(kvfault.Refresh).Hang()
 		p.faults.heirs.On(kvfault.Refresh).DropRequests()
 		time.Sleep(ttl * 8 / 10) // trust in the heir's record is about to run out
