@@ -146,17 +146,18 @@ func TestWhatIsNotTheStoreOfTheURLIsSaid(t *testing.T) {
 	} {
 		t.Run(url, func(t *testing.T) {
 			t.Parallel() // mostly it waits
-			status, stdout, stderr := finish(t, "status", "--store", url, "x")
-			require.Equal(t, 125, status)
-			require.Empty(t, stdout)
-			require.Equal(t, 1, strings.Count(stderr, "\n"), stderr)
-			require.Contains(t, stderr, want)
-			status, stdout, _ = finish(t, "doctor", "--store", url)
-			require.Equal(t, 1, status)
-			require.Contains(t, stdout, "FAIL")
-			if strings.HasPrefix(url, "etcd") {
-				require.Contains(t, stdout, want)
+			named(t, url, want)
+			stdout := ""
+			for range 5 { // as in named
+				var status int
+				status, stdout, _ = finish(t, "doctor", "--store", url)
+				require.Equal(t, 1, status)
+				require.Contains(t, stdout, "FAIL")
+				if strings.Contains(stdout, want) || !strings.HasPrefix(url, "etcd") {
+					return
+				}
 			}
+			require.Contains(t, stdout, want)
 		})
 	}
 }

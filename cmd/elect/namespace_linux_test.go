@@ -59,7 +59,7 @@ func TestRunRefusesToStartWhereProcIsOfAnotherPIDNamespace(t *testing.T) {
 func TestRunAsksTheCommandsGroupToEndAlsoWhereProcHasVanished(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.runIn([]string{"--mount"}, `trap 'echo >"$1/told"; exit 0' TERM; `+heed, "--ttl", "5s", "--grace", "1s", "--once")
+	e := p.runIn([]string{"--mount"}, `trap 'echo >"$1/told"; exit 0' TERM; `+heed, "--ttl", "5m", "--grace", "1m", "--once")
 	child := p.pid("child")
 	enter := exec.Command("nsenter", "--mount", "--target", strconv.Itoa(e.Process.Pid), "mount", "-t", "tmpfs", "none", "/proc")
 	out, err := enter.CombinedOutput()

@@ -37,12 +37,12 @@ func TestRunOnLostRunsWhenTheCommandIsStoppedIsKilledOrFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := newPlace(t)
 			require.NoError(t, syscall.Mkfifo(p.notes+"/fifo", 0o600))
-			e := p.run(c.script, "--id", "me", "--ttl", "6s", "--grace", "1s", "--once", "--on-lost", p.farewell())
+			e := p.run(c.script, "--id", "me", "--ttl", "20s", "--grace", "5s", "--once", "--on-lost", p.farewell())
 			child := p.pid("child")
 			rec, held := p.record()
 			require.True(t, held)
 			c.end(t, p, e)
-			require.Equal(t, "job me "+strconv.FormatUint(rec.Token, 10)+" 6s", p.note("farewell"))
+			require.Equal(t, "job me "+strconv.FormatUint(rec.Token, 10)+" 20s", p.note("farewell"))
 			eventually(t, "the command ends", func() bool { return !alive(child) })
 		})
 	}
@@ -70,9 +70,9 @@ func TestRunOnLostIsDeadWithAllThatCameOfItBeforeAnotherLeads(t *testing.T) {
 			onLost := `trap '' TERM; echo $$ >` + p.notes + `/cleaner
 setsid sh -c 'echo $$ >` + p.notes + `/daemon; while :; do sleep 0.05; done' &
 while :; do sleep 0.05; done`
-			e := p.run(`trap '' TERM; `+stay, "--id", "one", "--ttl", "6s", "--grace", "1s", "--on-lost", onLost)
+			e := p.run(`trap '' TERM; `+stay, "--id", "one", "--ttl", "20s", "--grace", "5s", "--on-lost", onLost)
 			child := p.pid("child")
-			second := p.run(`echo $$ >"$1/second"; exec sleep 1000`, "--id", "two", "--ttl", "6s", "--grace", "1s")
+			second := p.run(`echo $$ >"$1/second"; exec sleep 1000`, "--id", "two", "--ttl", "20s", "--grace", "5s")
 			eventually(t, "the second waits", func() bool { return strings.Contains(second.err.String(), "waiting") })
 			end(t, e)
 			cleaner, daemon := p.pid("cleaner"), p.pid("daemon")

@@ -104,8 +104,8 @@ func TestRunAfterSIGTERMWaitsForTheCommandThenFreesTheRecordThenExitsWithItsStat
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel() // mostly it waits
 			p := newPlace(t)
-			// Much longer than TTL and grace: a drain takes as long as it takes.
-			e := p.run(`trap 'echo >"$1/told"; sleep 9; echo >"$1/drained"; exit 3' TERM INT; `+heed, "--ttl", "6s", "--grace", "300ms")
+			// Longer than TTL and grace: a drain takes as long as it takes.
+			e := p.run(`trap 'echo >"$1/told"; sleep 12; echo >"$1/drained"; exit 3' TERM INT; `+heed, "--ttl", "10s", "--grace", "300ms")
 			p.pid("child")
 			e.send(t, sig)
 			p.note("told")
@@ -172,7 +172,7 @@ func (p *place) pidAfter(name string, before int) int {
 func TestRunCampaignsAgainAfterALoss(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
-	e := p.run(`echo "$ELECTION_TOKEN" >>"$1/tokens"; `+stay, "--ttl", "3s", "--grace", "500ms")
+	e := p.run(`echo "$ELECTION_TOKEN" >>"$1/tokens"; `+stay, "--ttl", "5m", "--grace", "500ms")
 	first := p.pid("child")
 	p.remove()
 	second := p.pidAfter("child", first)
@@ -194,9 +194,8 @@ func TestRunOnceExitsAfterALoss(t *testing.T) {
 	require.Contains(t, e.err.String(), "elect: leadership lost: the record is gone or somebody else's; COMMAND was stopped\n")
 }
 
-// requireOrder wants the log to have so many tokens, each larger than those
-// before.
-func requireOrder(t *testing.T, log string, tokens int) {
+// tokens returns the tokens of a log whose lines begin with one, without repetitions in a row.
+func tokens(t *testing.T, log string) []uint64 {
 	t.Helper()
 	seen := []uint64{}
 	for line := range strings.SplitSeq(log, "\n") {
@@ -208,6 +207,14 @@ func requireOrder(t *testing.T, log string, tokens int) {
 			seen = append(seen, token)
 		}
 	}
-	require.Len(t, seen, tokens, "the terms overlap, or one is missing: %v", seen)
+	return seen
+}
+
+// requireOrder wants the log to have so many tokens, each larger than those
+// before.
+func requireOrder(t *testing.T, log string, terms int) {
+	t.Helper()
+	seen := tokens(t, log)
+	require.Len(t, seen, terms, "the terms overlap, or one is missing: %v", seen)
 	require.IsIncreasing(t, seen)
 }

@@ -117,7 +117,7 @@ func TestRunWatchStatusAndDoctorWorkOnRealServers(t *testing.T) {
 			p := newPlace(t)
 			p.store = url
 			w := start(t, "watch", "--store", url, "-o", "json", "job")
-			e := p.run(`echo "$ELECTION_TOKEN" >"$1/token"; `+stay, "--id", "me", "--ttl", "4s", "--grace", "500ms")
+			e := p.run(`echo "$ELECTION_TOKEN" >"$1/token"; `+stay, "--id", "me", "--ttl", "1m", "--grace", "500ms")
 			token := p.note("token")
 			p.pid("child")
 

@@ -42,7 +42,7 @@ type process struct {
 }
 
 // ttl is long enough that a busy machine does not keep a leader from a refresh.
-const ttl = 4 * time.Second
+const ttl = 8 * time.Second
 
 // start starts a process whose work takes longer to stop than the margin of a tenth of the TTL.
 func start(t *testing.T, store kv.Store, id string, native bool) *process {

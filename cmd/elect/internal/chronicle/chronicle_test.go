@@ -143,7 +143,7 @@ func TestHandOversLossesAndVacanciesAreToldApart(t *testing.T) {
 	e := await(t, c, func(e chronicle.Election) bool { return e.Now().State == chronicle.Vacant })
 	require.Empty(t, e.Trouble)
 
-	resign := campaign(t, store, "anna")
+	resign := campaignWith(t, store, &election.Options{ID: "anna", TTL: time.Minute})
 	await(t, c, leads("anna"))
 	cable := kvfault.Wrap(store)
 	campaign(t, cable.Store, "ben")
@@ -152,13 +152,13 @@ func TestHandOversLossesAndVacanciesAreToldApart(t *testing.T) {
 	e = await(t, c, leads("ben"))
 	require.Equal(t, []string{"anna handed over"}, ends(e))
 
-	last := campaign(t, store, "cleo")
+	last := campaignWith(t, store, &election.Options{ID: "cleo", TTL: time.Minute})
 	await(t, c, succeeds("cleo"))
 	cable.On().DropRequests()
 	e = await(t, c, leads("cleo"))
 	require.Equal(t, []string{"anna handed over", "ben lost"}, ends(e))
 	cleo := e.Now()
-	require.Equal(t, ttl, cleo.Owner.TTL)
+	require.Equal(t, time.Minute, cleo.Owner.TTL)
 	require.WithinDuration(t, time.Now(), cleo.Owner.Since, time.Minute)
 
 	await(t, c, func(e chronicle.Election) bool { _, ok := e.Heir(); return !ok })

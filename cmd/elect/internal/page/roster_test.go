@@ -23,7 +23,7 @@ import (
 // or leave ends that.
 func (s *scene) stands(name string, options election.Options) (leave func()) {
 	s.t.Helper()
-	options.Roster, options.TTL = true, 5*time.Second
+	options.Roster, options.TTL = true, time.Minute
 	candidate, err := election.New(s.store, name, &options)
 	require.NoError(s.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
