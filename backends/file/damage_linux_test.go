@@ -57,7 +57,6 @@ const otherBoot = "00000000-0000-4000-8000-000000000000"
 // Nobody can tell a restart of the host from a container with a boot id of its own, by
 // the page alone; unless the crash has torn it.
 func TestARecordOfAnotherBootLivesForItsTTLFromTheFirstLook(t *testing.T) {
-	t.Parallel() // it mostly waits
 	const ttl = time.Second
 	for name, after := range map[string]func(s *filekv.Store, rec kv.Record) error{
 		"the life file is not locked": func(s *filekv.Store, rec kv.Record) error {
