@@ -134,14 +134,24 @@ func TestRunAfterASecondSIGTERMKillsTheCommandAfterTheGrace(t *testing.T) {
 		time.Sleep(2 * grace)
 		require.True(t, alive(child), "one SIGTERM is a request")
 		e.send(t, syscall.SIGTERM)
-		status := e.status(t)
-		require.False(t, alive(child))
-		if status == 137 {
+		if e.killed(t, child, grace) {
 			return
 		}
-		require.Less(t, grace, 4*time.Second)
-		require.Contains(t, e.err.String(), "the process that guards the command died: killed", "status %d", status)
 	}
+}
+
+// killed reports whether elect ends since its guard has killed the command, which is dead. Otherwise
+// the guard took too long for that with this grace, on a busy machine, and was killed itself.
+func (p *proc) killed(t *testing.T, child int, grace time.Duration) bool {
+	t.Helper()
+	status := p.status(t)
+	require.False(t, alive(child))
+	if status == 137 {
+		return true
+	}
+	require.Less(t, grace, 4*time.Second)
+	require.Contains(t, p.err.String(), "the process that guards the command died: killed", "status %d", status)
+	return false
 }
 
 func TestRunEndsTheWaitOnASignal(t *testing.T) {
