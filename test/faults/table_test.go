@@ -149,6 +149,7 @@ func (s *stage) report(j judgement) {
 	for _, who := range s.names {
 		s.t.Logf("%s said:\n%s", who, s.cast[who].said)
 	}
+	s.t.Logf("once more, since what they said is long: %s\n%s", j.history.Title, text)
 }
 
 // save writes the history to a file that stays.
