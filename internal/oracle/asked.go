@@ -41,7 +41,7 @@ func AnswersInTime(e Evidence) Finding {
 
 // ScrapesInTime is the rule that the end of a term is seen by the next scrape: it shows that the
 // candidate does not lead, or the candidate does not answer it. When it knows of the end, it has the
-// pause between two scrapes to count it, with its reason.
+// pause between two scrapes to count it, with its reason, and on a slow machine the slack as well.
 func ScrapesInTime(e Evidence) Finding {
 	f := Finding{Promise: "the next scrape sees each end"}
 	scrapes := e.Of("", history.Scraped)
@@ -67,7 +67,7 @@ func ScrapesInTime(e Evidence) Finding {
 		}
 	}
 	for _, ended := range e.Of("", history.Ended) {
-		later := within(scrapes, ended.Who, ended.At+e.Scrape, e.life(ended))
+		later := within(scrapes, ended.Who, ended.At+e.Scrape+e.Slack, e.life(ended))
 		i := slices.IndexFunc(later, func(ev history.Event) bool { return ev.Result == history.OK })
 		if i < 0 {
 			continue // it has left, or the history ends

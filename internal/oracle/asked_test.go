@@ -2,6 +2,7 @@ package oracle_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,7 +31,7 @@ func down(t int, who string, kind history.Kind) history.Event {
 // asked is good, with questions: a is killed, b is asleep beyond its term until 6000, c resigns at 7100.
 func asked(more ...history.Event) history.History {
 	h := good()
-	h.Scrape = 250 * ms
+	h.Scrape, h.Slack = 250*ms, 0
 	expired, resigned := map[string]int{"expired": 1}, map[string]int{"resigned": 1}
 	for i, e := range h.Events {
 		if e.Kind == history.Ended {
@@ -145,6 +146,13 @@ func TestAnEndThatIsNotCountedIsFound(t *testing.T) {
 			require.Equal(t, c.detail, f.Detail, name)
 		}
 	}
+	slow := asked()
+	slow.Slack = 249 * ms
+	slow.Events = slices.DeleteFunc(slow.Events, func(e history.Event) bool { return e.Kind == history.Scraped && e.At == 6501*ms })
+	slow.Events = append(slow.Events, scraped(6498, "b", 0, nil))
+	require.NotEqual(t, oracle.Broken, oracle.Judge(slow, oracle.ScrapesInTime)[0].Verdict)
+	slow.Events = append(slow.Events, scraped(6501, "b", 0, nil))
+	require.Equal(t, oracle.Broken, oracle.Judge(slow, oracle.ScrapesInTime)[0].Verdict)
 	untold := asked(
 		at(8000, "c", history.Elected, token(9), until(9000)), at(8100, "c", history.Ended, token(9)), // it was asked to give way, say
 		scraped(8349, "c", 0, map[string]int{"resigned": 1}), scraped(8500, "c", 0, map[string]int{"resigned": 1}))

@@ -81,7 +81,8 @@ func playRow(t *testing.T, c column, r row, common func() *servers) {
 }
 
 // play plays a row and judges it, also if it was given up half-way. In the short choice a row is played
-// up to three times if all that was wrong is that a leader came too late, or that something was not seen.
+// up to three times if all that was wrong is that a leader came too late, that something was not seen,
+// or that what had to break did not.
 func play(t testing.TB, c column, r row, common func() *servers) {
 	for plays := 1; ; plays++ {
 		s := newStage(t, c, r, common)
