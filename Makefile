@@ -72,7 +72,7 @@ demo: ## elect a leader, kill it, check the promises (STORE=redis://… for anot
 	$(GO) run ./cmd/elect demo $(if $(STORE),--store $(STORE))
 
 .PHONY: check
-check: check/format check/vet check/types check/lint check/modules check/floor check/docs check/deploy ## all that can be said without running a server
+check: check/format check/vet check/types check/lint check/modules check/floor check/docs check/deploy ## all checks that need no server
 
 .PHONY: check/format
 check/format: ## gofmt
@@ -86,12 +86,12 @@ check/vet: ## go vet
 	cd bench && GOWORK=off $(GO) vet ./...
 
 .PHONY: check/types
-check/types: bin/typecheck ## what macOS and Windows can use has no errors that a compiler would find
+check/types: bin/typecheck ## type-check what macOS and Windows can use
 	GOOS=darwin CGO_ENABLED=0 bin/typecheck work
 	GOOS=windows CGO_ENABLED=0 bin/typecheck -test=false $(PORTABLE)
 
 .PHONY: bin/typecheck
-bin/typecheck: ## build what reads sources as the compiler does
+bin/typecheck: ## build the type checker
 	cd tools && GOWORK=off $(GO) build -o ../bin/typecheck ./typecheck
 
 .PHONY: check/lint
@@ -112,7 +112,7 @@ check/modules: ## go.mod and go.sum of every module are tidy, and the modules wh
 	done
 
 .PHONY: check/floor
-check/floor: bin/typecheck ## each module, by itself, has no errors that the oldest Go that is promised would find
+check/floor: bin/typecheck ## type-check each module by itself with the oldest supported Go
 	@export GOTOOLCHAIN=go$(FLOOR); $(GO) version || { unset GOTOOLCHAIN; \
 	echo "Go $(FLOOR) cannot be had here, so this is tried with another one:"; $(GO) version; }; \
 	GO='$(GO)' tools/alone.sh '$(CURDIR)/bin/typecheck' -test=false ./...

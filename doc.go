@@ -93,7 +93,7 @@
 // # Succession
 //
 // Candidates that wait compete for a second safe, the heir's, beside the leader's. (A
-// candidate to which the order prefers no other first tries the leader's safe once.)
+// candidate that no other precedes in the order first tries the leader's safe once.)
 //
 //	candidates ── create, or displace ──▶ heir's safe ── create, or be handed ──▶ leader's safe
 //	              by the order                           it by the leader

@@ -74,8 +74,8 @@ type Options struct {
 	// Margin is the time from the end of a term that is not refreshed to the moment when the
 	// store may give the lease to another candidate. It covers clocks that run at different
 	// rates, and the time that work needs to stop after its context has ended. If your work
-	// needs longer, raise it. The package documentation has the least that is safe. Default: a
-	// tenth of the TTL, or that least.
+	// needs longer, raise it. The package documentation has the minimum that is safe. Default: a
+	// tenth of the TTL, or that minimum if it is larger.
 	Margin time.Duration
 
 	// Succession is the order in which candidates succeed each other: FirstCome,

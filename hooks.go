@@ -11,8 +11,8 @@ import (
 // copied or changed once a candidate has them. See [JoinHooks].
 //
 // The calls come one at a time, and for each candidate in the order in which things happened,
-// on a goroutine of their own: a hook delays no refresh, no deadline and no work. Each is told
-// the time by what it gets, since it may be called later. Only the return of Run, TryRun,
+// on a goroutine of their own: a hook delays no refresh, no deadline and no work. Each call
+// carries the time of what it tells of, because it may come later. Only the return of Run, TryRun,
 // Resign, Transfer and Attend, and of a Campaign or TryCampaign that wins nothing, waits for calls,
 // for a second at most; so a hook must not make these calls itself. If a hook blocks and thousands of calls wait, new ones are dropped:
 // those of RefreshDone and StoreDone first. Dropped says how many.

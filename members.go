@@ -85,7 +85,7 @@ func membersOf(ctx context.Context, store kv.Store, name string) (all []Member, 
 }
 
 // errManyMembers is why a roster is not shown.
-var errManyMembers = fmt.Errorf("there are more than %d records: nobody reads so many", mostMembers)
+var errManyMembers = fmt.Errorf("there are more than %d records, the most that can be listed", mostMembers)
 
 // combine returns the members of a roster, with their roles.
 func combine(held []kv.Held, leader, heir kv.Record) []Member {

@@ -36,11 +36,11 @@ func checkName(name string) error {
 func checkReserved(name string) error {
 	for _, suffix := range []string{heirSuffix, requestSuffix, holdSuffix} {
 		if strings.HasSuffix(name, suffix) {
-			return fmt.Errorf("election: name %q ends with %q, which is kept for what stands beside an election: use another", name, suffix)
+			return fmt.Errorf("election: name %q ends with %q, which is reserved for the records beside an election: use another name", name, suffix)
 		}
 	}
 	if strings.Contains(name+":", rosterMark) { // of "a:roster", the heir would be where a member of "a" is
-		return fmt.Errorf("election: name %q contains %q, or ends as that begins, which is kept for the rosters of elections: use another", name, rosterMark)
+		return fmt.Errorf("election: name %q contains %q, or ends as that begins, which is reserved for the rosters of elections: use another name", name, rosterMark)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	flags.IntVar(&o.cycles, "cycles", o.cycles, "how many times each run acquires and releases")
 	flags.IntVar(&o.crashes, "crashes", o.crashes, "how many crashes in each run")
 	flags.IntVar(&o.repeat, "repeat", o.repeat, "how many runs of each work (those that take long are run once)")
-	flags.IntVar(&o.writes, "writes", o.writes, "how many writes others make a second while watches are opened")
+	flags.IntVar(&o.writes, "writes", o.writes, "how many writes per second others make while watches are opened")
 	flags.IntVar(&o.terms, "terms", o.terms, "how many terms are simulated")
 	flags.DurationVar(&o.ttl, "ttl", o.ttl, "the TTL of all works (default: each its own)")
 	flags.DurationVar(&o.settle, "settle", o.settle, "how long candidates have to settle before each handover")

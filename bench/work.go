@@ -67,7 +67,7 @@ func (s setting) String() string {
 	}
 	say(s.Candidates, "candidate", "candidates")
 	say(s.Elections, "election", "elections")
-	say(s.Writes, "other write a second", "other writes a second")
+	say(s.Writes, "other write per second", "other writes per second")
 	say(s.Processes, "process", "processes")
 	return strings.Join(parts, ", ")
 }

@@ -70,7 +70,7 @@ func runWatch(ctx context.Context, t *trial) error {
 		}
 	}
 	if t.setting.Writes > 0 {
-		t.note("the others made %.0f writes a second", load.rate())
+		t.note("the others made %.0f writes per second", load.rate())
 	}
 	return nil
 }

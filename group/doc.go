@@ -45,7 +45,7 @@
 //
 // # Cost
 //
-// In a group of n that has all processes: 2·(n−1) messages per Interval, and on each
-// connection that is otherwise idle one heartbeat per second in each direction. docs/groups.md has
+// A group of all n processes sends 2·(n−1) messages per Interval, and on each connection
+// that is otherwise idle one heartbeat per second in each direction. docs/groups.md has
 // the rest, and tells whether elections, zones or groups are what you need.
 package group

@@ -32,9 +32,9 @@
 // Swap and HandOver; Delete and Vacate; Watch and Follow. A wrapper that changes one of them
 // may have to change the others.
 //
-// To hide a HandOver, a Vacate, a Batch or a Board costs speed, and nothing else. To hide a
-// Roster turns off what needs one (Options.Roster of package election). To hide a
-// Queue would put candidates beside the line, where they are not elected while others wait.
+// Hiding a HandOver, a Vacate, a Batch or a Board costs only speed. Hiding a Roster turns off
+// what needs one (Options.Roster of package election). Hiding a Queue would leave candidates
+// outside the line, where they are not elected while others wait in it.
 // Package election refuses such a wrapper, by [Lifetime].Queue.
 package kv
 

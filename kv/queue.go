@@ -23,8 +23,8 @@ type Queue interface {
 	Store
 
 	// Join puts rec at the end of the line, and returns it as it stands there.
-	// Of rec it uses the Signature, Value, Note and TTL, as Create does. The token is
-	// the one that it is going to lead with. Stay and Watch show whether it is already
+	// Of rec it uses the Signature, Value, Note and TTL, as Create does. Its token is
+	// the one with which it will lead. Stay and Watch show whether it is already
 	// first.
 	//
 	// If the signature is already in line (the answer to an earlier Join was

@@ -16,8 +16,8 @@ type Roster interface {
 	Store
 
 	// Members returns the live records of the roster called name, in no particular order, each
-	// with the name of its safe. A record is in it if its Create has returned before the call
-	// and it lives until the end of the call, and is not if it was gone before the call. If
+	// with the name of its safe. The result has every record whose Create returned before the call
+	// and that lives until the end of the call. It has none that was gone before the call. If
 	// there are more than most, it returns no more than most of them.
 	//
 	// A record that this library did not write is reported as foreign, and left alone. Of its
@@ -44,8 +44,8 @@ const longestMemberKey = 64
 // for each that was ever used, until it is cleared.
 func MemberName(roster, key string) string { return roster + memberMark + key }
 
-// MemberOf returns whose safe a name is of: the roster and the member's key. It reports
-// false for a name that MemberName does not make.
+// MemberOf splits the name of a member's safe into the roster's name and the member's key. It
+// reports false for a name that MemberName does not make.
 func MemberOf(name string) (roster, key string, ok bool) {
 	at := strings.LastIndex(name, memberMark)
 	if at <= 0 {

@@ -73,12 +73,12 @@ func encode(rec Record, observed bool) string {
 	return string(b)
 }
 
-// Decode returns the record that s is the text form of. Anything else is a
-// foreign record with s as its value.
+// Decode parses the text form of a record. Anything else is a foreign record with s as its
+// value.
 func Decode(s string) Record { return decode(s, false) }
 
-// DecodeObserved returns the record that s is the text form of, as [EncodeObserved]
-// makes it. Anything else is a foreign record with s as its value.
+// DecodeObserved parses the text form of a record that [EncodeObserved] makes. Anything else
+// is a foreign record with s as its value.
 func DecodeObserved(s string) Record { return decode(s, true) }
 
 func decode(s string, observed bool) Record {

@@ -46,7 +46,7 @@
 // server that restarts and then leads has forgotten them. Without checks, nothing depends
 // on a lock-delay.
 //
-// If an operator restores a snapshot, Consul does not tell, and a watch may notice it
+// Consul does not announce that a snapshot was restored, and a watch may notice it
 // only when it next looks by itself (see Cost). A watch whose server has lost its leader
 // without a sign learns of a vacancy when its query ends. That may take the query's wait
 // and some seconds more: 17 s were seen at a TTL of 1 s.

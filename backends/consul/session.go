@@ -37,7 +37,7 @@ func (s *Store) grantable(ttl time.Duration) (time.Duration, error) {
 		return 0, fmt.Errorf("TTL %v: want at least %v, since Consul's servers grant no session a shorter one (session_ttl_min): %w",
 			ttl, s.opts.MinTTL, kv.ErrInvalid)
 	case ttl > longest && s.checked():
-		return 0, fmt.Errorf("TTL %v: want up to %v, since a failed check ends a record early and the lock-delay that makes up for it is no longer: %w",
+		return 0, fmt.Errorf("TTL %v: want up to %v, since a failed check ends a record early and the lock-delay that makes up for it cannot exceed that: %w",
 			ttl, longest, kv.ErrInvalid)
 	case ttl > longest:
 		return 0, fmt.Errorf("TTL %v: want up to %v, the longest that Consul grants a session: %w", ttl, longest, kv.ErrInvalid)

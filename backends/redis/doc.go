@@ -54,7 +54,7 @@
 // own retries, which hide a lost reply behind the answer to a second attempt, are off for
 // the scripts that this package sends. [kv.ErrStale] thus means that nothing was done.
 // Every other refusal of a server (READONLY, MOVED, CLUSTERDOWN, LOADING, MASTERDOWN,
-// NOAUTH, NOPERM, OOM, BUSY …) is an error that is none of kv's.
+// NOAUTH, NOPERM, OOM, BUSY …) is an error that matches none of package kv's.
 //
 // Expiry judged by observers: [NewObserved] makes a store whose keys have no expiry, so
 // no clock of a server ends a record. Each refresh is a write that gives the record a new

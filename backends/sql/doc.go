@@ -108,7 +108,7 @@
 // again, so a watch may tell of a gap that there was not. Nobody can claim between the two: a
 // claim waits for the row's lock, and finds the record alive.
 //
-// After any error that is none of kv's, the write may have happened, or may happen yet:
+// After any error that matches none of package kv's, the write may have happened, or may happen yet:
 // a statement that waits in the server for a lock goes on after its caller has gone, and
 // then does what its condition allows. PostgreSQL is told to cancel it. MariaDB gives up
 // after a second, MySQL after innodb_lock_wait_timeout (50 s): set that lower in the

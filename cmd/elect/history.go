@@ -23,7 +23,7 @@ The oldest is first; the present one is last.
 WHY is
   finished   COMMAND ended by itself
   stopped    elect was told to stop
-  asked      somebody asked the leader to resign, or to hand over
+  asked      the leader was asked to resign, or to hand over
   gave_way   a candidate came that is preferred, or the term was as long as it may be
   expired    the lease was not refreshed in time
   taken      the leader's record was removed or overwritten

@@ -108,7 +108,7 @@ func TestBadInputIsOneLineThatSaysWhatIsWrongAndWhatWouldBeRight(t *testing.T) {
 		{"run --max-term 1m --succession none x -- true", 125, "elect: --max-term needs an heir to hand over to: use it with --succession first, rank, ring or list\n"},
 		{"run --max-term 5s --succession ring x -- true", 125, "elect: --max-term 5s is shorter than --ttl 15s: use --max-term 15s or more\n"},
 		{"run --max-term -5s --succession ring x -- true", 125, "elect: --max-term -5s is negative\n"},
-		{"run --store " + file + " x:heir -- true", 125, `elect: name "x:heir" ends with ":heir", which is kept for what stands beside an election: use another` + "\n"},
+		{"run --store " + file + " x:heir -- true", 125, `elect: name "x:heir" ends with ":heir", which is reserved for the records beside an election: use another name` + "\n"},
 		{"resign", 125, "elect: no NAME; use elect resign [flags] NAME\n"},
 		{"resign x y", 125, `elect: more than one NAME: ["x" "y"]; use elect resign [flags] NAME` + "\n"},
 		{"resign --timeout 0s x", 125, "elect: --timeout 0s is not positive\n"},

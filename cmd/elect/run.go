@@ -37,9 +37,9 @@ exits with COMMAND's status.
 
 If elect is killed, its guard process stops COMMAND: SIGTERM, and SIGKILL after --grace.
 On Linux, except with peers, it then frees the lease when all descendants are gone: the
-next leader need not wait for the TTL. The TTL keeps the others out as before if SIGKILL
-was needed to stop them, if --on-lost fails, if the guard or the host dies as well, and
-with --linger. (In a directory the lease ends with the guard process.) Choose --linger if
+next leader need not wait for the TTL. The others still wait for the TTL if
+SIGKILL was needed to stop them, if --on-lost fails, if the guard or the host dies as
+well, and with --linger. (In a directory the lease ends with the guard process.) Choose --linger if
 what COMMAND has sent elsewhere may take effect after COMMAND is dead.
 
 A process that a daemon starts for COMMAND (docker run, systemd-run, at, a job in a
@@ -88,8 +88,8 @@ candidate.
 With --roster elect keeps a record of its own beside the election, for as long as it runs,
 so that elect serve, elect top and elect status -o json list it. The stores of etcd, Consul and
 Redis can do that. The record is at NAME:roster:KEY (in Redis {NAME}:election-roster:KEY), with
-another KEY each time. It costs a leader no request, and a candidate that waits two or so per
-TTL. COMMAND never depends on it.
+another KEY each time. A leader sends no request for it; a candidate that waits sends about two
+per TTL. COMMAND never depends on it.
 
 Once per tick: cron and timers start the same job on every host. Plain elect run then
 runs it once per host, one after the other.

@@ -17,7 +17,7 @@ var getCases = []Case{
 	},
 	{
 		Name:   "a record read back is as good as the one that was returned",
-		Clause: "An adapter keeps no state of its own that could not be read back from the store. Lease: a caller passes it back as it came.",
+		Clause: "An adapter's only state that could not be read back from the store is about leases: those that it holds in reserve, and those that records of its process share. Lease: a caller passes it back as it came.",
 		check:  aRecordReadBackIsAsGood,
 	},
 }

@@ -11,7 +11,7 @@ import (
 
 var lastingCases = []Case{{
 	Name:   "a lasting record fades by its TTL alone",
-	Clause: "Lasting: it lives for its TTL whatever happens to the process that wrote it, and after Lifetime.Max it has expired for every client, even for one that reads the safe for the first time. A store whose records cannot be lasting returns ErrInvalid.",
+	Clause: "Lasting: it lives for its TTL whatever happens to the process that wrote it, and after Lifetime.Max it has expired for every client, even for one that has never read the safe before. A store whose records cannot be lasting returns ErrInvalid.",
 	check:  aLastingRecordFadesByItsTTLAlone,
 }}
 

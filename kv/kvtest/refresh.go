@@ -18,7 +18,7 @@ const (
 var refreshCases = []Case{
 	{
 		Name:   "a refresh changes nothing that a reader sees",
-		Clause: "Refresh changes neither value nor token nor revision: no caller sees it, whether the store or the candidates judge expiry.",
+		Clause: "Except for Held.Share, Refresh changes neither value nor token nor revision: no caller sees it, whether the store or the candidates judge expiry.",
 		check:  aRefreshChangesNothingThatAReaderSees,
 	},
 	{

@@ -253,7 +253,7 @@ func etcdEndpoint(ctx context.Context, client *clientv3.Client, endpoint string)
 	defer cancel()
 	status, err := client.Status(ctx, endpoint)
 	if errors.Is(err, rpctypes.ErrPermissionDenied) {
-		return Finding{OK, "endpoint " + endpoint, "etcd of a version that it tells the role root only", "before 3.4.38, 3.5.23 and 3.6.5 etcd may renew a lease that was revoked", "ask its operator, or run elect doctor with that role"}
+		return Finding{OK, "endpoint " + endpoint, "etcd; only the role root may read its version", "before 3.4.38, 3.5.23 and 3.6.5 etcd may renew a lease that was revoked", "ask its operator, or run elect doctor with that role"}
 	}
 	if err != nil {
 		return Finding{Warn, "endpoint " + endpoint, err.Error(), "a candidate that meets it has to wait for another", "repair it, or take it out of the URL"}
@@ -310,7 +310,7 @@ func etcdAlarms(ctx context.Context, client *clientv3.Client) Finding {
 // etcdUnknown says that etcd did not tell of something.
 func etcdUnknown(subject string, err error) Finding {
 	if errors.Is(err, rpctypes.ErrPermissionDenied) {
-		return Finding{Level: OK, Subject: subject, Found: "etcd tells them the role root only"}
+		return Finding{Level: OK, Subject: subject, Found: "only the role root may read them"}
 	}
 	return Finding{Level: Warn, Subject: subject, Found: "unknown: " + err.Error()}
 }

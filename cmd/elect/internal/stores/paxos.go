@@ -40,7 +40,7 @@ its URL is the address at which the other members reach it.
                              1s and 5 (thousandths)
 
 The other commands ask the members, from anywhere, and need no host in the URL.
-An elect run without one is a candidate that has no vote.`,
+Without a host in the URL, elect run is a candidate that has no vote.`,
 		unshared: "has another URL for each member, and the demo takes one for its three; see elect help peers",
 		examine:  examinePaxos,
 	}
@@ -308,7 +308,7 @@ func quorum(st paxoskv.Status) Finding {
 	case spare == 0:
 		f.Level, f.Why, f.Advice = Warn, "when one member is gone, nobody is elected", "use three members, or five"
 	case len(st.Members)%2 == 0:
-		f.Level, f.Why, f.Advice = Warn, "an even number bears no more failures than one less", "use an odd number of members"
+		f.Level, f.Why, f.Advice = Warn, "an even number of members tolerates no more failures than one member fewer", "use an odd number of members"
 	}
 	return f
 }

@@ -212,7 +212,7 @@ func postgresTable(ctx context.Context, db *Database) (Finding, error) {
 		}
 	case policies || triggers:
 		f = Finding{
-			Warn, "table", db.table() + " has policies or triggers", "what they hide or change, the store does not know of",
+			Warn, "table", db.table() + " has policies or triggers", "the store does not know what they hide or change",
 			"keep records in a table of their own",
 		}
 	}
