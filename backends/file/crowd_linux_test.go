@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	filekv "github.com/electkv/election/backends/file"
+	"github.com/electkv/election/internal/boottime"
 	"github.com/electkv/election/kv"
 )
 
@@ -32,14 +33,6 @@ func (l stretch) String() string {
 	return fmt.Sprintf("%s %d %d %d\n", l.what, l.pid, l.token, l.nanos)
 }
 
-func boottime() int64 {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		panic(err)
-	}
-	return now.Nano()
-}
-
 // hammer creates, publishes, hands over to itself and deletes as fast as it can,
 // dies with a record now and then, and logs when it holds the safe.
 func hammer(s *filekv.Store, name string, ttl time.Duration) error {
@@ -48,7 +41,7 @@ func hammer(s *filekv.Store, name string, ttl time.Duration) error {
 		return err
 	}
 	note := func(what string, rec kv.Record) {
-		fmt.Fprint(log, stretch{what, os.Getpid(), rec.Token, boottime()})
+		fmt.Fprint(log, stretch{what, os.Getpid(), rec.Token, int64(boottime.Now())})
 	}
 	ctx := context.Background()
 	for {
@@ -108,7 +101,7 @@ func TestOneOfManyProcessesHoldsTheSafeAndTokensGrow(t *testing.T) {
 		processes[i] = join()
 	}
 	kill := func(p *process) {
-		killed[p.cmd.Process.Pid] = boottime()
+		killed[p.cmd.Process.Pid] = int64(boottime.Now())
 		require.Empty(t, p.dies(), "a process failed")
 	}
 	// On a busy machine they hardly live for long enough to get anywhere: they get more and more time.

@@ -75,17 +75,40 @@ func TestDecisionsAreNumberedAndOfOneForm(t *testing.T) {
 }
 
 func TestLinksLeadSomewhere(t *testing.T) {
-	link := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
+	link := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)\s]+))?\)`)
+	found := 0
 	for _, file := range documents(t) {
 		for _, m := range link.FindAllSubmatch(read(t, file), -1) {
-			target := string(m[1])
+			target, anchor := string(m[1]), string(m[2])
 			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
 				continue
 			}
-			_, err := os.Stat(filepath.Join(filepath.Dir(file), target))
+			path := file
+			if target != "" {
+				path = filepath.Join(filepath.Dir(file), target)
+			}
+			_, err := os.Stat(path)
 			require.NoError(t, err, "%s links to %s", file, target)
+			if anchor != "" && strings.HasSuffix(path, ".md") {
+				found++
+				require.Contains(t, anchors(t, path), anchor, "%s links to %s#%s", file, target, anchor)
+			}
 		}
 	}
+	require.NotZero(t, found)
+}
+
+// anchors returns the names by which links reach the headings of a document, as GitHub makes them.
+func anchors(t *testing.T, path string) []string {
+	t.Helper()
+	text := regexp.MustCompile("(?ms)^```.*?^```").ReplaceAllString(string(read(t, path)), "")
+	text = regexp.MustCompile(`\]\([^)]*\)`).ReplaceAllString(text, "]") // a link counts by its text
+	names := []string{}
+	for _, m := range regexp.MustCompile(`(?m)^#+ +(.*?) *$`).FindAllStringSubmatch(text, -1) {
+		name := regexp.MustCompile(`[^\p{L}\p{M}\p{N}_\- ]`).ReplaceAllString(strings.ToLower(m[1]), "")
+		names = append(names, strings.ReplaceAll(name, " ", "-"))
+	}
+	return names
 }
 
 // ARCHITECTURE.md says which tests hold the invariants: they exist.

@@ -84,7 +84,7 @@ func TestABareDelEndsATermOfOursInTime(t *testing.T) {
 			if bug != "" {
 				require.Eventually(t, func() bool {
 					return strings.Contains(strings.Join(f.story().Judge().Broken, "\n"), "had deleted its record; at most")
-				}, patience, 50*time.Millisecond)
+				}, patience, 50*time.Millisecond, mistake.Report("the rules do not say that ours had deleted the record", "cd test/interop && "+f.about.Command))
 				return
 			}
 			f.await("the end of our term", patience, func(e history.Event) bool {

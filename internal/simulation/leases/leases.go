@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election"
+	"github.com/electkv/election/internal/mistake"
 	"github.com/electkv/election/internal/seam"
 	"github.com/electkv/election/kv"
 )
@@ -104,8 +105,9 @@ func CatchBugs(t *testing.T, engine seam.Engine) {
 		_, old, _ := share(t, engine, seed, forgetsTheAge, 20*time.Minute)
 		_, _, worst := share(t, engine, seed, forgetsOrphans, 20*time.Minute)
 		t.Logf("seed %d: %d overlaps by %s, %d by %s; nobody led for %v by %s", seed, overlaps, trustsTheTxn, old, forgetsTheAge, worst, forgetsOrphans)
-		require.NotZero(t, overlaps, trustsTheTxn)
-		require.NotZero(t, old, forgetsTheAge)
-		require.Greater(t, worst, longestVacancy, forgetsOrphans)
+		if overlaps == 0 || old == 0 || worst <= longestVacancy {
+			mistake.Missed(t, fmt.Sprintf("seed %d has %d overlaps by %s, %d by %s, and the longest vacancy by %s is %v",
+				seed, overlaps, trustsTheTxn, old, forgetsTheAge, forgetsOrphans, worst))
+		}
 	}
 }
