@@ -163,8 +163,8 @@ func (l *location) inDatabase(in dialect, options sqlkv.Options, connector drive
 
 // migrate makes the table if it is missing.
 func (d *Database) migrate(ctx context.Context) error {
-	err := d.PingContext(ctx) // says more plainly what is wrong than a statement would
-	if err == nil {
+	err := d.PingContext(ctx)                         // says more plainly what is wrong than a statement would
+	if err == nil || d.dialect.refusal(err) == busy { // Migrate waits for the lock
 		err = sqlkv.Migrate(ctx, d.DB, d.dialect.Dialect, &d.options)
 	}
 	if advice := d.advice(err); advice != "" {

@@ -94,6 +94,8 @@ func sqliteRefusal(err error) refusal {
 		switch e.Code() & 0xff { // without what an extended code adds
 		case 3, 8: // SQLITE_PERM, SQLITE_READONLY
 			return denied
+		case 5: // SQLITE_BUSY
+			return busy
 		case 14: // SQLITE_CANTOPEN
 			return noFile
 		case 1: // SQLITE_ERROR, which is all that is wrong with a statement

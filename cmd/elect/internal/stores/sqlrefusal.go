@@ -15,11 +15,12 @@ const (
 	noTable            // the table is not there
 	noFile             // the file of the database can be neither opened nor made
 	noLogin            // the server does not know the user, or the password
+	busy               // another process has locked the file of the database
 )
 
 // forGood reports whether waiting does not change it: not so of a standby that may be
-// promoted, and of a table that may be made.
-func (r refusal) forGood() bool { return r != 0 && r != readOnly && r != noTable }
+// promoted, of a table that may be made, and of a lock that may be given up.
+func (r refusal) forGood() bool { return r != 0 && r != readOnly && r != noTable && r != busy }
 
 // advice says what would be right where there is no table and none can be made, or
 // nothing where the error alone says it.

@@ -179,3 +179,23 @@ func TestAServerThatIsNotThereIsToldFromAMissingTable(t *testing.T) {
 		require.False(t, refused(t, url, "refused"), scheme)
 	}
 }
+
+// TestADatabaseThatAnotherProcessLocksIsWaitedFor has a lock that is held for longer than a
+// connection itself waits, when the store is first used.
+func TestADatabaseThatAnotherProcessLocksIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "database")
+	db, err := sql.Open("sqlite", "file:"+file)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	db.SetMaxOpenConns(1)
+	_, err = db.ExecContext(t.Context(), "PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE other (n INT)") // takes the lock, and keeps it
+	require.NoError(t, err)
+	released := make(chan error, 1)
+	time.AfterFunc(time.Second, func() {
+		_, err := db.ExecContext(context.Background(), "PRAGMA locking_mode = NORMAL; SELECT n FROM other")
+		released <- err
+	})
+	require.NoError(t, reach(t, "sqlite://"+file, nil))
+	require.NoError(t, <-released)
+}
