@@ -102,6 +102,7 @@ func (w *Witness) End(cause string) { w.EndFor(cause, "") }
 func (w *Witness) EndFor(cause string, reason election.Reason) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.confess() // work that hung may not have done so
 	w.Note(history.Event{Kind: history.Ended, Token: w.term.Token(), Text: cause, Value: string(reason)})
 	w.term = nil
 }

@@ -59,6 +59,30 @@ func TestAnExtensionIsWrittenDownBeforeTheNextRefreshIsSent(t *testing.T) {
 	require.Greater(t, refreshes, 5)
 }
 
+// The work does nothing, and hears that it is over between two refreshes.
+func TestTheLastExtensionIsWrittenDownBeforeTheEnd(t *testing.T) {
+	h := work(func(ctx context.Context, w *witness.Witness, term *election.Term) {
+		require.True(t, w.Begin(ctx, term))
+		<-ctx.Done()
+		w.End("it was told to")
+	}).history(t)
+	granted, extended, ended := 0, 0, 0
+	for _, e := range h.Of("", history.Answered, history.Extended, history.Ended) {
+		switch {
+		case e.Kind == history.Extended:
+			require.Zero(t, ended, "a term that is over is not extended")
+			extended++
+		case e.Kind == history.Ended:
+			ended++
+		case e.Op == history.OpRefresh && e.Result == history.OK:
+			granted++
+		}
+	}
+	require.Equal(t, 1, ended)
+	require.Greater(t, granted, 5)
+	require.Equal(t, granted, extended)
+}
+
 func TestATermThatIsOverDoesNotBegin(t *testing.T) {
 	h := work(func(ctx context.Context, w *witness.Witness, term *election.Term) {
 		<-ctx.Done()
