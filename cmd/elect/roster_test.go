@@ -26,11 +26,11 @@ func TestStatusListsTheCandidatesThatKeepARoster(t *testing.T) {
 			require.Contains(t, found, "OK    roster: this store keeps none")
 			return
 		}
-		a := p.stand("a", "elected", "--roster", "--ttl", "10s", "--value", "at a")
+		a := p.stand("a", "elected", "--roster", "--value", "at a")
 		eventually(t, "a in the roster", func() bool { return len(p.status().Members) == 1 })
 		_, found, _ := finish(t, "doctor", "--store", p.store)
 		require.Contains(t, found, "OK    roster: candidates can be listed")
-		b := p.stand("b", "heir", "--roster", "--ttl", "10s")
+		b := p.stand("b", "heir", "--roster")
 		eventually(t, "two in the roster", func() bool { return len(p.status().Members) == 2 })
 		s := p.status()
 		require.Equal(t, "a", s.Members[0].ID)

@@ -38,7 +38,7 @@ func TestWhatSomebodyElseHasPutIntoARosterIsCountedAndNotPrinted(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, store.KV.Delete(t.Context(), kv.MemberName("job", key), rec)) }()
 		}
-		p.stand("a", "elected", "--roster", "--ttl", "10s")
+		p.stand("a", "elected", "--roster")
 		eventually(t, "a in the roster", func() bool { return len(p.status().Members) == 6 })
 		status, table, stderr := finish(t, "status", "--store", p.store, "job")
 		require.Zero(t, status, stderr)
