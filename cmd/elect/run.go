@@ -37,10 +37,10 @@ exits with COMMAND's status.
 
 If elect is killed, its guard process stops COMMAND: SIGTERM, and SIGKILL after --grace.
 On Linux, except with peers, it then frees the lease when all descendants are gone: the
-next leader need not wait for the TTL. The others still wait for the TTL if
-SIGKILL was needed to stop them, if --on-lost fails, if the guard or the host dies as
-well, and with --linger. (In a directory the lease ends with the guard process.) Choose --linger if
-what COMMAND has sent elsewhere may take effect after COMMAND is dead.
+next leader need not wait for the TTL. It still waits if SIGKILL was needed to stop them,
+if --on-lost fails, if the guard or the host dies as well, and with --linger. (In a
+directory the lease ends with the guard process.) Choose --linger if what COMMAND has
+sent elsewhere may take effect after COMMAND is dead.
 
 A process that a daemon starts for COMMAND (docker run, systemd-run, at, a job in a
 cluster) is not a descendant of COMMAND, and runs on when COMMAND is dead. --on-lost names
