@@ -4,6 +4,7 @@ package doctor_test
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -178,7 +179,25 @@ func TestForgetLeavesWhatSomebodyHolds(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, p.KV.Delete(t.Context(), "name", rec))
 	require.NoError(t, p.Forget("name"))
-	var rows int
-	require.NoError(t, p.Backend.(*stores.Database).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&rows))
-	require.Zero(t, rows)
+	require.Zero(t, rows(t, p))
+}
+
+// It is in its row until another takes its place.
+func TestForgetRemovesARecordThatHasExpired(t *testing.T) {
+	p := newPatient(t, "sqlite://"+filepath.Join(t.TempDir(), "database"))
+	_, err := p.KV.Create(t.Context(), "name", kv.Record{Signature: "s", TTL: 100 * time.Millisecond})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := p.KV.Get(t.Context(), "name")
+		return errors.Is(err, kv.ErrVacant)
+	}, 10*time.Second, 20*time.Millisecond)
+	require.Equal(t, 1, rows(t, p))
+	require.NoError(t, p.Forget("name"))
+	require.Zero(t, rows(t, p))
+}
+
+func rows(t *testing.T, p patient) (all int) {
+	t.Helper()
+	require.NoError(t, p.Backend.(*stores.Database).QueryRowContext(t.Context(), "SELECT COUNT(*) FROM election").Scan(&all))
+	return all
 }

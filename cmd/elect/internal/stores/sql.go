@@ -34,6 +34,7 @@ func asText(name string) any { return name }
 type Database struct {
 	base
 	*sql.DB
+	store    kv.Store // in the table
 	dialect  dialect
 	options  sqlkv.Options
 	file     string // empty if a server keeps it
@@ -76,10 +77,13 @@ func (d *Database) quote(name string) string {
 	return mark + strings.ReplaceAll(name, mark, mark+mark) + mark
 }
 
-// forget removes the row of a name that nobody holds. A user who may not do so
-// leaves it there: it is vacant, and some 200 bytes.
+// forget removes the row of a name that nobody holds. If the last record has expired, it is still
+// in there. A user who may not do so leaves the row: it is vacant, and some 200 bytes.
 func (d *Database) forget(ctx context.Context, name string) error {
-	_, err := d.ExecContext(ctx, "DELETE FROM "+d.table()+" WHERE name = "+d.dialect.place+" AND LENGTH(signature) = 0", d.dialect.key(name))
+	if _, err := d.store.Get(ctx, name); !errors.Is(err, kv.ErrVacant) {
+		return err
+	}
+	_, err := d.ExecContext(ctx, "DELETE FROM "+d.table()+" WHERE name = "+d.dialect.place, d.dialect.key(name))
 	if d.dialect.refusal(err) == denied {
 		return nil
 	}
@@ -148,16 +152,14 @@ func (l *location) inDatabase(in dialect, options sqlkv.Options, connector drive
 	}
 	return func(_ context.Context, how purpose) (*Store, error) {
 		db := &Database{DB: sql.OpenDB(connector), dialect: in, options: options, file: file, observed: observed, where: l, addresses: addresses}
-		var store kv.Store = sqlkv.New(db.DB, in.Dialect, &options)
+		db.store = sqlkv.New(db.DB, in.Dialect, &options)
 		if observed {
-			store = sqlkv.NewObserved(db.DB, in.Dialect, &options)
+			db.store = sqlkv.NewObserved(db.DB, in.Dialect, &options)
 		}
 		if how.reading {
-			store = &reading{store, db}
-		} else {
-			store = newMigrating(store, db)
+			return &Store{KV: &reading{db.store, db}, Backend: db}, nil
 		}
-		return &Store{KV: store, Backend: db}, nil
+		return &Store{KV: newMigrating(db.store, db), Backend: db}, nil
 	}, nil
 }
 
