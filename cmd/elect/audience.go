@@ -142,19 +142,22 @@ func (a *audience) applaud(ctx context.Context, findings oracle.Findings, progre
 
 // judgement says in a sentence which promises were kept.
 func judgement(findings oracle.Findings) string {
-	kept, broken := []string{}, []string{}
+	found := map[oracle.Verdict][]string{}
 	for _, f := range findings {
-		if f.Verdict == oracle.Kept {
-			kept = append(kept, f.Promise)
-		} else {
-			broken = append(broken, f.Promise+" ("+f.Detail+")")
+		text := f.Promise
+		if f.Verdict != oracle.Kept {
+			text += " (" + f.Detail + ")"
 		}
+		found[f.Verdict] = append(found[f.Verdict], text)
 	}
 	text := "The demo is over. "
-	if len(broken) > 0 {
+	if broken := found[oracle.Broken]; len(broken) > 0 {
 		text += "BROKEN: " + strings.Join(broken, ", ") + ". "
 	}
-	return text + fmt.Sprintf("Promises kept: %s.", strings.Join(kept, ", "))
+	if unseen := found[oracle.Silent]; len(unseen) > 0 {
+		text += "Not put to the test: " + strings.Join(unseen, ", ") + ". "
+	}
+	return text + fmt.Sprintf("Promises kept: %s.", strings.Join(found[oracle.Kept], ", "))
 }
 
 // leave ends the page.

@@ -58,7 +58,7 @@ nothing behind in any store, except what the store's own documentation says stay
 ever.
 
 Exit status: 0 if all promises were kept, 1 if one was broken, 125 if elect
-failed, 130 after Ctrl-C.`
+failed or not every promise was put to the test, 130 after Ctrl-C.`
 
 // A demonstration is what elect demo is asked for.
 type demonstration struct {
@@ -254,19 +254,20 @@ func again(role string, part any, words ...string) *exec.Cmd {
 func conclude(out io.Writer, timeline string, played history.History, findings oracle.Findings, err error) error {
 	fmt.Fprintf(out, "\n%s\n\n", timeline)
 	for _, f := range findings {
-		mark := "kept    "
-		if f.Verdict != oracle.Kept {
-			mark = "BROKEN  "
-		}
-		fmt.Fprintf(out, "%s%-26s%s\n", mark, f.Promise, f.Detail)
+		fmt.Fprintf(out, "%-8s%-26s%s\n", marks()[f.Verdict], f.Promise, f.Detail)
 	}
 	switch {
-	case !findings.AllKept():
+	case len(findings.Broken()) > 0:
 		return exit{statusNo, errors.Join(errors.New("a promise was broken"), keepHistory(played), err)}
-	case err != nil:
-		return err
+	case !findings.AllKept():
+		return errors.Join(errors.New("not every promise was put to the test: this machine may be too busy; try again"), err)
 	}
-	return nil
+	return err
+}
+
+// marks begin the lines of findings.
+func marks() map[oracle.Verdict]string {
+	return map[oracle.Verdict]string{oracle.Kept: "kept", oracle.Broken: "BROKEN", oracle.Silent: "unseen"}
 }
 
 // keepHistory saves a history that broke a promise, and says where.

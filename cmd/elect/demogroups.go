@@ -40,7 +40,7 @@ From what each process has written down, the demo draws who led whom, and checks
   - processes that reach each other form one group in time
 
 Exit status: 0 if all promises were kept, 1 if one was broken, 125 if elect
-failed, 130 after Ctrl-C.`
+failed or not every promise was put to the test, 130 after Ctrl-C.`
 
 // groupInterval is the interval of the processes' heartbeats: short, so that the demo takes much less
 // than a minute, and long enough for a busy machine.
