@@ -26,7 +26,8 @@
 // long as the clock that judges expiry does not jump. Clients may crash, pause, lose
 // messages and be cut off. Each write is one statement with its condition in it,
 // committed by itself. No client ever holds a lock while it thinks, so a client that
-// freezes does not hold up the others. Of two statements that meet, the database lets
+// freezes does not hold up the others; in SQLite one that freezes in the middle of a write
+// does, until it goes on or dies. Of two statements that meet, the database lets
 // one win. A deadlock, a serialization failure, a wait for a lock that was too long and
 // SQLITE_BUSY mean that nothing was done, and the statement is sent again until its
 // context ends. This holds at every isolation level.
