@@ -70,6 +70,9 @@ func (r *rota) staysByASharedLease(batch kv.Batch) bool {
 	all := mayShareAll([]kv.Held{
 		{Name: lead, Record: r.create(r.s, lead, shared("leads"))}, r.enters(r.s, shared("a")), r.enters(r.s, shared("b")),
 	})
+	if time.Since(last) >= r.ttl {
+		return false
+	}
 	one, two := all[1], all[2]
 	require.Equal(r, one.Record.Lease, two.Record.Lease, "the leases of two members' records of one process")
 	refresh := func() (told []Verdict, members []kv.Held, inTime bool) {
