@@ -121,9 +121,9 @@ func TestASecondProcessAtTheSameAddressDoesNotStart(t *testing.T) {
 
 // throughProxy starts two members, of which the first calls the second through a proxy.
 func throughProxy(t *testing.T) (caller, called *node, proxy *testenv.Proxy) {
-	listen := testenv.FreeAddr(t)
-	proxy = testenv.NewProxy(t, listen)
 	for {
+		listen := testenv.FreeAddr(t)
+		proxy = testenv.NewProxy(t, listen)
 		c := clusterAt(t, testenv.FreeAddr(t), proxy.Addr())
 		if self := c.members[0]; self != proxy.Addr() {
 			config := c.config(c.members[1])
