@@ -138,10 +138,22 @@ type place struct {
 
 func newPlace(t *testing.T) *place {
 	t.Helper()
-	dir := t.TempDir()
-	store, err := filekv.New(filepath.Join(dir, "store"), nil)
+	dir := filepath.Join(memoryDir(t), "store")
+	store, err := filekv.New(dir, nil)
 	require.NoError(t, err)
-	return &place{t: t, store: "file://" + filepath.Join(dir, "store"), name: "job", kv: store, notes: dir}
+	return &place{t: t, store: "file://" + dir, name: "job", kv: store, notes: t.TempDir()}
+}
+
+// memoryDir makes a directory in memory, if the system has a place for that. On a disk to which
+// test programs are being written, a sync can take longer than a short TTL.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "elect-test-") //nolint:usetesting // t.TempDir is on the disk
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // run starts elect run for the place's election, with a shell script as COMMAND.
