@@ -267,7 +267,8 @@ func TestARequestIsGivenUpWhenItsTimeIsOver(t *testing.T) {
 			child := p.pid("child")
 			status, _, stderr := finish(t, "resign", "--store", p.store, "--timeout", timeout.String(), "job")
 			require.Equal(t, 125, status)
-			if strings.Contains(stderr, "no answer yet") && timeout < 10*time.Second {
+			unasked := strings.Contains(stderr, "no answer yet") || strings.Contains(stderr, "cannot tell whether the request was made")
+			if unasked && timeout < 10*time.Second {
 				continue // on a busy machine it may not have been asked yet
 			}
 			require.Contains(t, stderr, `"busy", which leads "job": it has agreed, and its work has not stopped yet: `)

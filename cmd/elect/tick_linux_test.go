@@ -114,8 +114,12 @@ func TestTheNextTickRunsTheJobAgain(t *testing.T) {
 		require.True(t, time.Now().Before(deadline), "the election is not open again")
 		next := p.job("", "--try", "--log-level", "warn")
 		status := next.status(t)
-		if strings.Contains(next.err.String(), "context deadline exceeded") {
+		switch said := next.err.String(); {
+		case strings.Contains(said, "context deadline exceeded"):
 			continue // a busy machine: what cron sends by mail is true
+		case strings.Contains(said, "leadership lost: not refreshed in time"):
+			p, started = newPlace(t), uptime() // so is this, and the hold may not have begun
+			continue
 		}
 		require.Contains(t, []int{0, statusHeld}, status)
 		require.Empty(t, next.err.String(), "cron would send it by mail")
