@@ -229,12 +229,13 @@ func (c *campaign) post(e *machine.Event) {
 var buffers = sync.Pool{New: func() any { return new([]machine.Effect) }} //nolint:gochecknoglobals // they hold nothing
 
 // step gives the machine an event, and does what it asks for. What is heard after the context of
-// Run or TryRun has ended wins no term: nobody wants it any more.
+// Run or TryRun has ended wins no term: nobody wants it any more. What a watch shows then is
+// dropped if the machine has ended that watch.
 func (c *campaign) step(e *machine.Event) {
 	if c.state.Stage == machine.Standing && e.Kind != machine.Withdraw && c.base.Err() != nil {
 		c.quit()
 	}
-	if c.left {
+	if c.left || e.Kind == machine.Saw && !c.state.Watched(e.Key) {
 		return
 	}
 	e.Wall = time.Now().UnixMilli()

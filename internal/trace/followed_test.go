@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,46 @@ func TestARealCampaignFollowsTheCore(t *testing.T) {
 			t.Log(f.Detail)
 		})
 	}
+}
+
+func TestACampaignWhoseContextHasEndedIsShownNoWatch(t *testing.T) {
+	p := newPlay()
+	synctest.Test(t, func(t *testing.T) {
+		var all sync.WaitGroup
+		defer all.Wait()
+		stand := func(id string) (ctx *endingContext, leave func()) {
+			inner, leave := context.WithCancel(t.Context())
+			ctx = &endingContext{Context: inner}
+			all.Go(func() { p.run(ctx, t, election.Options{ID: id}) })
+			time.Sleep(ttl)
+			return ctx, leave
+		}
+		_, leaveLeader := stand("leader")
+		heir, leaveHeir := stand("heir")
+		defer leaveHeir()
+		heir.ended.Store(true)
+		leaveLeader() // it hands over
+		time.Sleep(ttl / 2)
+		_, err := p.store.Get(t.Context(), "play")
+		require.ErrorIs(t, err, kv.ErrVacant, "the heir leaves nothing behind")
+	})
+	p.story.Sort()
+	require.Len(t, p.story.Of("", history.Elected), 1)
+	f := judge(p.story)
+	require.Equal(t, oracle.Kept, f.Verdict, f.Detail)
+}
+
+// An endingContext has ended, and nobody that waits for its end was woken yet.
+type endingContext struct {
+	context.Context
+	ended atomic.Bool
+}
+
+func (c *endingContext) Err() error {
+	if c.ended.Load() {
+		return context.Canceled
+	}
+	return c.Context.Err()
 }
 
 func TestATraceIsTheSameInAFile(t *testing.T) {
