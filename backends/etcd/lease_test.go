@@ -22,7 +22,7 @@ func leases(t testing.TB, client *clientv3.Client) int {
 }
 
 // briefTTL is longer than it takes a busy machine to do a few things with a record.
-const briefTTL = 5 * time.Second
+const briefTTL = 10 * time.Second
 
 // briefly returns a record to be put somewhere for a brief time.
 func briefly(value string) kv.Record {

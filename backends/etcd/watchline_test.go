@@ -110,7 +110,7 @@ func TestAWatchOfALineSeesTheFirstFade(t *testing.T) {
 		t.Parallel() // it mostly waits
 		client, store := dial(t, nil, testenv.Etcd(t)), openWith(t, nil, options, testenv.Etcd(t))
 		mortal := signed("fades")
-		mortal.TTL = 5 * time.Second
+		mortal.TTL = 10 * time.Second
 		name, start := mortal.Signature, time.Now()
 		rec, err := store.Create(within(t, patience), name, mortal)
 		require.NoError(t, err)
