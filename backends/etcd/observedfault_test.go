@@ -149,17 +149,19 @@ func TestAnObservedWatchSurvivesCompactionsAndRestarts(t *testing.T) {
 	w := watching(t, observed(t, nil, proxy.Addr()), name)
 	w.sees(rec)
 	for range 2 {
-		proxy.Cut()
-		for range 3 {
-			_, err := store.Refresh(within(t, patience), name, rec)
+		w = w.through(func() {
+			proxy.Cut()
+			for range 3 {
+				_, err := store.Refresh(within(t, patience), name, rec)
+				require.NoError(t, err)
+			}
+			rec = publish(t, store, name, rec, rec.Value+"+")
+			_, err := client.Compact(within(t, patience), pair(t, client, name).Header.Revision)
 			require.NoError(t, err)
-		}
-		rec = publish(t, store, name, rec, rec.Value+"+")
-		_, err := client.Compact(within(t, patience), pair(t, client, name).Header.Revision)
-		require.NoError(t, err)
-		proxy.Heal()
+			proxy.Heal()
+		})
 		w.sees(rec)
-		server.Restart()
+		w = w.through(server.Restart)
 		rec = publish(t, store, name, rec, rec.Value+"+")
 		w.sees(rec)
 	}
@@ -179,9 +181,11 @@ func TestAnObservedWatchFindsAStoreThatWasPutBack(t *testing.T) {
 	}
 	w := watching(t, store, name)
 	w.sees(rec)
-	server.Kill()
-	server.Wipe()
-	server.Restart()
+	w = w.through(func() {
+		server.Kill()
+		server.Wipe()
+		server.Restart()
+	})
 	require.True(t, w.next().vacant())
 	rec, err := store.Create(within(t, patience), name, signed("in the new store"))
 	require.NoError(t, err)

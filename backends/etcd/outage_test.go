@@ -146,11 +146,13 @@ func TestALeaderOfEtcdMayDie(t *testing.T) {
 	w.sees(rec)
 	for range 2 {
 		leader := cluster.Leader()
-		leader.Kill()
-		require.Equal(t, rec, refreshPatiently(t, store, "safe", rec))
+		w = w.through(func() {
+			leader.Kill()
+			require.Equal(t, rec, refreshPatiently(t, store, "safe", rec))
+		})
 		rec = publish(t, store, "safe", rec, rec.Value+"+")
 		w.sees(rec)
-		leader.Restart()
+		w = w.through(leader.Restart)
 		rec = publish(t, store, "safe", rec, rec.Value+"+")
 		w.sees(rec)
 	}

@@ -72,7 +72,7 @@ func TestAWatchSurvivesARestartOfTheServer(t *testing.T) {
 	w := watching(t, store, name)
 	w.sees(rec)
 	for range 2 {
-		server.Restart()
+		w = w.through(server.Restart)
 		rec = publish(t, store, name, rec, rec.Value+"+")
 		w.sees(rec)
 	}
@@ -147,9 +147,11 @@ func TestAWatchFindsAStoreThatWasPutBack(t *testing.T) {
 	}
 	w := watching(t, store, name)
 	w.sees(rec)
-	server.Kill()
-	server.Wipe()
-	server.Restart()
+	w = w.through(func() {
+		server.Kill()
+		server.Wipe()
+		server.Restart()
+	})
 	require.True(t, w.next().vacant())
 	rec, err := store.Create(within(t, patience), name, signed("in the new store"))
 	require.NoError(t, err)

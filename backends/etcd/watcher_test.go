@@ -21,13 +21,15 @@ func (o sighting) vacant() bool { return errors.Is(o.err, kv.ErrVacant) }
 
 // A watcher reads a watch in a goroutine of its own, until the test ends.
 type watcher struct {
-	t    testing.TB
-	seen chan sighting
+	t     testing.TB
+	store kv.Store
+	name  string
+	seen  chan sighting
 }
 
 func watching(t testing.TB, store kv.Store, name string) *watcher {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watcher{t: t, seen: make(chan sighting, 1024)}
+	w := &watcher{t: t, store: store, name: name, seen: make(chan sighting, 1024)}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -51,6 +53,19 @@ func (w *watcher) next() sighting {
 		require.FailNow(w.t, "the watch yields nothing")
 		panic("unreachable")
 	}
+}
+
+// through returns the watch after an outage that it has to survive. On a busy machine that may take
+// about the ten seconds after which a watch ends: then it returns another watch.
+func (w *watcher) through(outage func()) *watcher {
+	w.t.Helper()
+	began := time.Now()
+	outage()
+	if took := time.Since(began); took > 5*time.Second {
+		w.t.Logf("watching anew: the outage took %v", took)
+		return watching(w.t, w.store, w.name)
+	}
+	return w
 }
 
 // sees reads on until the watch yields rec. It must not end before.

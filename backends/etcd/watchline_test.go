@@ -50,7 +50,7 @@ func TestAWatchOfALineSurvivesARestartOfTheServer(t *testing.T) {
 		w.sees(rec)
 		for range 2 {
 			next := joined(t, store, name, signed("next"))
-			server.Restart()
+			w = w.through(server.Restart)
 			require.False(t, stays(t, store, name, next), "the line has outlived the restart")
 			require.NoError(t, store.Delete(within(t, patience), name, rec))
 			w.sees(next)
