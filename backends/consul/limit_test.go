@@ -82,8 +82,8 @@ func gather(t *testing.T, client *api.Client, elections int, ttl time.Duration) 
 	return c
 }
 
-// leads waits until each election has a leader, and reports whether that took less than a minute.
-func (c *crowd) leads() bool {
+// elects waits until each election has a leader, and reports whether that took less than a minute.
+func (c *crowd) elects() bool {
 	for began := time.Now(); c.led.Load() < int64(c.elections); time.Sleep(10 * time.Millisecond) {
 		if time.Since(began) > time.Minute {
 			return false
@@ -114,7 +114,7 @@ func TestAHundredElectionsOfAProcessKeepTheirTermsAtAnAgentsDefaultLimit(t *test
 	const ttl = 12 * time.Second // much longer than a busy machine stands still
 	server := startLimited(t, defaultLimit)
 	c := gather(t, dialFrom(t, nextHost(), server.Addr(), nil), 100, ttl)
-	require.True(t, c.leads())
+	require.True(t, c.elects(), "each has a leader")
 	time.Sleep(2 * ttl)
 	c.keptTheirTerms(t)
 }
@@ -180,7 +180,7 @@ func termsLostBesideAHog(t *testing.T, elections int) (lost int64, slowest time.
 	host := nextHost()
 	c := gather(t, dialFrom(t, host, server.Addr(), nil), elections, ttl)
 	defer c.stop()
-	require.True(t, c.leads())
+	require.True(t, c.elects(), "each has a leader")
 	most := probe(t, dialFrom(t, nextHost(), server.Addr(), nil))
 	time.Sleep(ttl)
 	taken, letGo := hog(t, host, server.Addr())
@@ -226,18 +226,18 @@ func TestTermsSurviveAClientThatOpensFewConnections(t *testing.T) {
 		t.Run(fmt.Sprint(bound), func(t *testing.T) {
 			t.Parallel()
 			for ttl := 12 * time.Second; !termsSurvive(t, bound, ttl); ttl *= 2 {
-				require.Less(t, ttl, 40*time.Second, "terms were lost")
+				require.Less(t, ttl, 40*time.Second, "terms were lost, or elections had no leader")
 			}
 		})
 	}
 }
 
-// termsSurvive reports whether ten elections over so many connections keep their terms.
+// termsSurvive reports whether ten elections over so many connections get leaders, who keep their terms.
 func termsSurvive(t *testing.T, bound int, ttl time.Duration) bool {
 	client := dialFrom(t, nextHost(), testenv.Consul(t), func(tr *http.Transport) { tr.MaxConnsPerHost = bound })
 	c := gather(t, client, 10, ttl)
 	defer c.stop()
-	if !c.leads() {
+	if !c.elects() {
 		return false
 	}
 	time.Sleep(2 * ttl)

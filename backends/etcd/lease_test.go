@@ -1,7 +1,6 @@
 package etcdkv_test
 
 import (
-	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -187,10 +186,11 @@ func TestARecordOutlivesItsServersRestartAndThenFades(t *testing.T) {
 	start := time.Now()
 	rec, err := store.Create(within(t, patience), "restart", rec)
 	require.NoError(t, err)
-	server.Restart()
-	require.Eventually(t, func() bool {
-		_, err := store.Get(within(t, patience), "restart")
-		return errors.Is(err, kv.ErrVacant)
-	}, briefTTL+2*patience, 10*time.Millisecond)
+	w := watching(t, store, "restart")
+	w.sees(rec)
+	w = w.through(server.Restart)
+	for o := w.next(); !o.vacant(); o = w.next() {
+		require.Equal(t, sighting{rec: rec}, o)
+	}
 	require.GreaterOrEqual(t, time.Since(start), rec.TTL)
 }
