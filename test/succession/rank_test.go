@@ -40,9 +40,17 @@ func TestTheHighestRankLeadsOnceAllIsQuiet(t *testing.T) {
 		f.reigns("two", dead)
 		three.link.heal()
 		f.reigns("three", quiet)
-		who, _ := f.terms()
-		require.Equal(t, []string{"one", "three", "two", "three"}, who, "each change had its reason")
 		f.judge(short)
+
+		// On a busy machine "two" may be heir first, and terms may be lost.
+		ranks := map[string]int{"one": 1, "two": 2, "three": 3}
+		terms := f.history().Stretches()
+		for i, now := range terms[1:] {
+			before := terms[i]
+			lost := strings.Contains(before.Cause, election.ErrLost.Error())
+			require.True(t, lost || ranks[now.Who] > ranks[before.Who],
+				"%s followed %s, whose term ended so: %s", now.Who, before.Who, before.Cause)
+		}
 	})
 }
 
