@@ -39,6 +39,9 @@ func (p *place) expires(t testing.TB, name string) string {
 	var at sql.NullString
 	err := p.hand.QueryRowContext(within(t, patience), p.say("SELECT CAST(expires AS CHAR(40)) FROM election WHERE name = ?"), name).Scan(&at)
 	require.NoError(t, ignore(err, sql.ErrNoRows))
+	if p.dialect == sqlkv.SQLite && at.Valid { // a number, which gets a digit more now and then
+		return strings.Repeat("0", 20-len(at.String)) + at.String
+	}
 	return at.String
 }
 
