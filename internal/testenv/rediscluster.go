@@ -77,8 +77,8 @@ func newClusterRedis(silence string, args []string) (*Server, error) {
 	return s, err
 }
 
-// join makes node i known to the first one, and to the primaries each their
-// part of the slots. It may be tried again.
+// join makes node i known to the first one, and gives each primary its part of
+// the slots. It may be tried again, whichever of its answers was lost.
 func (r *RedisCluster) join(ctx context.Context, i, primaries int) error {
 	s := r.Nodes[i]
 	host, port, err := net.SplitHostPort(s.Addr())
@@ -86,15 +86,28 @@ func (r *RedisCluster) join(ctx context.Context, i, primaries int) error {
 		return err
 	}
 	if i < primaries {
-		// Without epochs of their own they would have to agree on them first.
-		_, err := s.ask(ctx, "cluster", "set-config-epoch", strconv.Itoa(i+1))
 		first, last := i*slots/primaries, (i+1)*slots/primaries-1
-		_, added := s.ask(ctx, "cluster", "addslotsrange", strconv.Itoa(first), strconv.Itoa(last))
-		if err := errors.Join(err, added); err != nil {
+		if err := found(ctx, s, i+1, first, last); err != nil {
 			return err
 		}
 	}
 	_, err = r.Nodes[0].ask(ctx, "cluster", "meet", host, port, strconv.Itoa(s.more[0].number))
+	return err
+}
+
+// found gives a node that knows no other its slots, and then its epoch. Without
+// epochs of their own primaries would have to agree on them first.
+func found(ctx context.Context, s *Server, epoch, first, last int) error {
+	info, err := s.askText(ctx, "cluster", "info")
+	if err != nil || strings.Contains(info, fmt.Sprintf("cluster_my_epoch:%d\r\n", epoch)) {
+		return err
+	}
+	if strings.Contains(info, "cluster_slots_assigned:0\r\n") {
+		if _, err := s.ask(ctx, "cluster", "addslotsrange", strconv.Itoa(first), strconv.Itoa(last)); err != nil {
+			return err
+		}
+	}
+	_, err = s.ask(ctx, "cluster", "set-config-epoch", strconv.Itoa(epoch))
 	return err
 }
 
