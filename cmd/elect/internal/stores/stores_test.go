@@ -132,18 +132,19 @@ func TestOnlyLayoutQueueHasLines(t *testing.T) {
 		_, ok := open(t, "etcd://127.0.0.1:1?layout="+layout).KV.(kv.Queue)
 		require.Equal(t, lines, ok, layout)
 	}
-	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=queue", "a/b"), kv.ErrInvalid)
-	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=claim", "a/b"), kv.ErrInvalid)
+	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=queue", "a/b", time.Minute), kv.ErrInvalid)
+	require.ErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=claim", "a/b", time.Minute), kv.ErrInvalid)
 	require.Equal(t, "/a/", stores.ViewOf(open(t, "etcd://127.0.0.1:1//?layout=queue&suffix=/")).Key("a"))
-	require.NotErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=key", "a/b"), kv.ErrInvalid)
+	require.NotErrorIs(t, ask(t, "etcd://127.0.0.1:1?layout=key", "a/b", 50*time.Millisecond), kv.ErrInvalid)
 }
 
 // ask reads a name in a store that does not answer.
-func ask(t *testing.T, url, name string) error {
+func ask(t *testing.T, url, name string, within time.Duration) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	store := open(t, url).KV
+	ctx, cancel := context.WithTimeout(t.Context(), within)
 	defer cancel()
-	_, err := open(t, url).KV.Get(ctx, name)
+	_, err := store.Get(ctx, name)
 	return err
 }
 
