@@ -88,7 +88,7 @@ func Unlike(lines []string, out string) string {
 
 var (
 	host     = regexp.MustCompile(`\b[abc]((\\\.example)?-)`)
-	volatile = regexp.MustCompile(`\b[0-9a-f]{12}\b|[0-9]+`)
+	volatile = regexp.MustCompile(`\b[0-9a-f]{12}\b|[0-9]+(\\\.[0-9]+)?`)
 )
 
 func like(line string) *regexp.Regexp {
@@ -96,7 +96,10 @@ func like(line string) *regexp.Regexp {
 	for i, word := range words {
 		word = host.ReplaceAllString(regexp.QuoteMeta(word), "[abc]$1")
 		word = volatile.ReplaceAllStringFunc(word, func(found string) string {
-			if len(found) == 12 {
+			switch {
+			case strings.Contains(found, "."): // it may be a whole number as well
+				return `[0-9]+(\.[0-9]+)?`
+			case len(found) == 12:
 				return "[0-9a-f]{12}"
 			}
 			return "[0-9]+"
