@@ -60,7 +60,7 @@ func endsBesideWhatIsStuck(t *testing.T, ttl time.Duration) bool {
 	last := time.Now()
 	living, rec := create()
 	if rec.Lease != leftRec.Lease {
-		return false // a session was granted too late, or renewed so
+		return false // the session was granted or renewed too late
 	}
 	refresh := func() error {
 		time.Sleep(ttl / 10)

@@ -87,7 +87,7 @@ func (r *RedisCluster) join(ctx context.Context, i, primaries int) error {
 	}
 	if i < primaries {
 		first, last := i*slots/primaries, (i+1)*slots/primaries-1
-		if err := found(ctx, s, i+1, first, last); err != nil {
+		if err := makePrimary(ctx, s, i+1, first, last); err != nil {
 			return err
 		}
 	}
@@ -95,9 +95,9 @@ func (r *RedisCluster) join(ctx context.Context, i, primaries int) error {
 	return err
 }
 
-// found gives a node that knows no other its slots, and then its epoch. Without
+// makePrimary gives a node that knows no other its slots, and then its epoch. Without
 // epochs of their own primaries would have to agree on them first.
-func found(ctx context.Context, s *Server, epoch, first, last int) error {
+func makePrimary(ctx context.Context, s *Server, epoch, first, last int) error {
 	info, err := s.askText(ctx, "cluster", "info")
 	if err != nil || strings.Contains(info, fmt.Sprintf("cluster_my_epoch:%d\r\n", epoch)) {
 		return err
