@@ -3,15 +3,7 @@
 package consulkv_test
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,60 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/consul"
-	"github.com/electkv/election/internal/testenv/install"
+	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
-
-const rootToken = "b1a9f1f4-3e0c-4f5e-9b57-6f0c5d1c8a11"
-
-// startGuarded starts a server that wants ACL tokens, and returns its address.
-func startGuarded(t *testing.T) string {
-	t.Helper()
-	binary, err := install.Consul.Path(t.Context(), os.Stderr)
-	require.NoError(t, err)
-	ports := freePorts(t, 3)
-	config, err := json.Marshal(map[string]any{
-		"bind_addr": "127.0.0.1",
-		"ports": map[string]int{
-			"http": ports[0], "server": ports[1], "serf_lan": ports[2],
-			"serf_wan": -1, "dns": -1, "grpc": -1, "grpc_tls": -1,
-		},
-		"session_ttl_min": "1s", "log_level": "error",
-		"acl": map[string]any{
-			"enabled": true, "default_policy": "deny",
-			"tokens": map[string]string{"initial_management": rootToken, "agent": rootToken},
-		},
-	})
-	require.NoError(t, err)
-	file := filepath.Join(t.TempDir(), "consul.json")
-	require.NoError(t, os.WriteFile(file, config, 0o600))
-
-	ctx, stop := context.WithCancel(context.Background())
-	server := exec.CommandContext(ctx, binary, "agent", "-dev", "-config-file", file)
-	var log bytes.Buffer
-	server.Stdout, server.Stderr = &log, &log
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		stop()
-		_ = server.Wait() // it was killed
-		if t.Failed() {
-			t.Log(log.String())
-		}
-	})
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
-}
-
-func freePorts(t *testing.T, n int) []int {
-	t.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp4", "127.0.0.1:0")
-		require.NoError(t, err)
-		defer l.Close()
-		ports[i] = l.Addr().(*net.TCPAddr).Port
-	}
-	return ports
-}
 
 // as returns a client with a new token that has the rules.
 func as(t *testing.T, root *api.Client, addr, rules string) (*api.Client, string) {
@@ -91,8 +32,8 @@ func TestADeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T) {
 }
 
 func aDeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T, opts *consulkv.Options) {
-	addr := startGuarded(t)
-	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	addr := testenv.StartConsulWithACL(t).Addr()
+	root, _ := dialCounted(t, addr, &api.Config{Token: testenv.ConsulManagementToken})
 	trusted := consulkv.New(root, opts)
 	name := newName()
 	var rec kv.Record
@@ -138,7 +79,7 @@ func aDeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T, opts *consulkv.Opt
 				unknown(t, err)
 				require.Regexp(t, "(?i)403|permission denied", err.Error(), op)
 				require.NotContains(t, err.Error(), secret, op)
-				require.NotContains(t, err.Error(), rootToken, op)
+				require.NotContains(t, err.Error(), testenv.ConsulManagementToken, op)
 			}
 			_, err := trusted.Get(t.Context(), other)
 			require.ErrorIs(t, err, kv.ErrVacant)
@@ -154,8 +95,8 @@ func aDeniedCallIsUnknownAndKeepsTheTokenSecret(t *testing.T, opts *consulkv.Opt
 }
 
 func TestTheDocumentedPermissionsSuffice(t *testing.T) {
-	addr := startGuarded(t)
-	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	addr := testenv.StartConsulWithACL(t).Addr()
+	root, _ := dialCounted(t, addr, &api.Config{Token: testenv.ConsulManagementToken})
 	eventually(t, func() error {
 		_, err := root.Agent().Self()
 		return err
@@ -186,8 +127,8 @@ func TestTheDocumentedPermissionsSuffice(t *testing.T) {
 
 // A policy for the old lock's key alone is what a migration may find.
 func TestAPlainValueNeedsItsCompanionsKeyToo(t *testing.T) {
-	addr := startGuarded(t)
-	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	addr := testenv.StartConsulWithACL(t).Addr()
+	root, _ := dialCounted(t, addr, &api.Config{Token: testenv.ConsulManagementToken})
 	eventually(t, func() error {
 		_, err := root.Agent().Self()
 		return err

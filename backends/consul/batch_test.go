@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 	"github.com/electkv/election/kv/kvtest"
 )
@@ -109,8 +110,8 @@ func TestARenewalAloneRefreshesNothing(t *testing.T) {
 
 // A server that denies one operation of a transaction carries out none.
 func TestWhatADenialDoesNotNameIsNotProved(t *testing.T) {
-	addr := startGuarded(t)
-	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	addr := testenv.StartConsulWithACL(t).Addr()
+	root, _ := dialCounted(t, addr, &api.Config{Token: testenv.ConsulManagementToken})
 	others := consulkv.New(root, options)
 	denied := kv.Held{Name: "denied-" + newName()}
 	eventually(t, func() (err error) {

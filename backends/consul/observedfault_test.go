@@ -151,8 +151,8 @@ func TestEveryObservedOperationOnAPausedServerReturnsWithItsContext(t *testing.T
 // Which of the two operations of a transaction was refused tells a lost race from a
 // token that may not write.
 func TestADeniedObservedCallIsUnknown(t *testing.T) {
-	addr := startGuarded(t)
-	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	addr := testenv.StartConsulWithACL(t).Addr()
+	root, _ := dialCounted(t, addr, &api.Config{Token: testenv.ConsulManagementToken})
 	trusted := consulkv.NewObserved(root, nil)
 	name := newName()
 	var rec kv.Record

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/electkv/election/backends/consul"
+	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
 )
 
@@ -52,8 +53,8 @@ func TestWhatWasLeftBehindAtManyLongKeysFades(t *testing.T) {
 
 // Without the rights, nobody can say what is at its key, or remove it.
 func TestASessionTakesNoMoreRecordsOnceWhatWasLeftBehindCannotBeRemoved(t *testing.T) {
-	addr := startGuarded(t)
-	root, _ := dialCounted(t, addr, &api.Config{Token: rootToken})
+	addr := testenv.StartConsulWithACL(t).Addr()
+	root, _ := dialCounted(t, addr, &api.Config{Token: testenv.ConsulManagementToken})
 	eventually(t, func() error {
 		_, err := root.Agent().Self()
 		return err

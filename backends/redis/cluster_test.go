@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -142,13 +141,4 @@ func TestAFailoverInAClusterIsFoundSoonAfterItHasHappened(t *testing.T) {
 			}, 40*time.Second, 100*time.Millisecond, "the client would look by itself once a minute")
 		})
 	}
-}
-
-// freePort returns a port that nobody uses just now.
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer listener.Close()
-	return strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)
 }

@@ -258,7 +258,8 @@ func TestWhatAServerRefusesIsNoDefiniteOutcome(t *testing.T) {
 			}, time.Minute, 10*time.Millisecond, "the script runs")
 		}},
 		"a node of a cluster that is down": {all, "CLUSTERDOWN", func(b *bench) {
-			*b = *newBench(b.T, testenv.StartRedis(b, "--cluster-enabled", "yes", "--cluster-port", freePort(b.T)).Addr())
+			*b = *newBench(b.T, testenv.StartRedisCluster(b, 1, 0).Addrs()...)
+			require.NoError(b, b.other.ClusterDelSlotsRange(b.ctx, 0, 16383).Err())
 		}},
 	} {
 		t.Run(state, func(t *testing.T) {

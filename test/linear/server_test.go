@@ -204,12 +204,7 @@ func TestRedisIsLinearizable(t *testing.T) {
 // acknowledged, which no client can mend.
 func TestARedisClusterIsLinearizable(t *testing.T) {
 	t.Parallel() // it often waits
-	servers := startRedisCluster(t)
-	var addrs []string
-	for _, s := range servers {
-		addrs = append(addrs, s.Addr())
-	}
-	recorder := linear.NewRecorder()
-	faults := serverFaults("primary", time.Second, one(servers...))
-	try(t, recorder, redisSubject(t, recorder, "redis-cluster", addrs, faults))
+	cluster, recorder := testenv.StartRedisCluster(t, 3, 0), linear.NewRecorder()
+	faults := serverFaults("primary", time.Second, one(cluster.Nodes...))
+	try(t, recorder, redisSubject(t, recorder, "redis-cluster", cluster.Addrs(), faults))
 }
