@@ -64,7 +64,8 @@ func TestTheDemoWaitsForAWatchThatIsLate(t *testing.T) {
 			if f.Verdict == oracle.Kept {
 				continue
 			}
-			require.NotContains(t, append(promises[:3:3], "only the heir is elected"), f.Promise, f.Detail)
+			require.NotContains(t, promises[:3], f.Promise, f.Detail)
+			require.False(t, f.Promise == "only the heir is elected" && f.Verdict == oracle.Broken, f.Detail)
 			wrong = append(wrong, f.Promise+": "+f.Detail)
 		}
 		if len(wrong) == 0 {

@@ -13,10 +13,14 @@ import (
 	"github.com/electkv/election/internal/oracle"
 )
 
-// OnlyHeirs is the rule that nobody succeeds a leader who was not heir before.
+// OnlyHeirs is the rule that nobody succeeds a leader who was not heir before, unless it came back.
 func OnlyHeirs(e oracle.Evidence) oracle.Finding {
 	f := finding("only the heir is elected")
-	for _, t := range e.Terms[min(1, len(e.Terms)):] {
+	n := 0
+	for i, t := range e.Terms {
+		if i == 0 || cameBack(e.Terms[i-1], t) {
+			continue
+		}
 		last := ""
 		for _, became := range e.Of(t.Who, history.Became) {
 			if became.At <= t.Begin && became.Value != string(election.RoleLeader) {
@@ -26,12 +30,21 @@ func OnlyHeirs(e oracle.Evidence) oracle.Finding {
 		if last != history.Heir {
 			return broken(f, "%s was elected as %s", t.Who, last)
 		}
+		n++
 	}
-	if len(e.Terms) < 2 {
+	if n == 0 {
 		return silent(f, "nobody succeeded anybody")
 	}
-	return kept(f, len(e.Terms)-1, "%d successors, each of whom was next", len(e.Terms)-1)
+	return kept(f, n, "%d successors, each of whom was next", n)
 }
+
+// cameBack reports whether a leader that had lost its term is the next to lead. A campaign claims the
+// leader's safe before it competes for the heir's, and there may be no heir yet: a leader that calls
+// for one takes the heir's place with its call.
+func cameBack(from, to history.Stretch) bool { return lost(from) && to.Who == from.Who }
+
+// lost reports whether a term ended although its leader did not give it up.
+func lost(t history.Stretch) bool { return strings.Contains(t.Cause, election.ErrLost.Error()) }
 
 // NeverEmpty returns the rule that the safe is never seen empty when a leader gives
 // it up in favour of its heir, which is to happen so often at least.
@@ -79,14 +92,15 @@ func direct(held []history.Event, from, to uint64) error {
 }
 
 // RightNext returns the rule that whoever leads is the one whom the order puts
-// before all others that live, or whom the leader before was asked to hand over to.
+// before all others that live, or whom the leader before was asked to hand over to. A leader that
+// has lost its term hands over to nobody, and may come back.
 func RightNext(parts []Part) oracle.Rule {
 	return func(e oracle.Evidence) oracle.Finding {
 		f := finding("the right one is next")
 		heirs := []string(nil) // of the leader
 		n := 0
 		for i, t := range e.Terms {
-			if i > 0 {
+			if i > 0 && !cameBack(e.Terms[i-1], t) {
 				if err := rightNext(e, parts, heirs, e.Terms[i-1], t); err != nil {
 					return broken(f, "%v", err)
 				}
@@ -105,7 +119,7 @@ func RightNext(parts []Part) oracle.Rule {
 
 func rightNext(e oracle.Evidence, parts []Part, heirs []string, from, to history.Stretch) error {
 	for _, asked := range e.Of(from.Who, history.Asked) {
-		if from.Begin <= asked.At && asked.At <= from.End && asked.Value != "" {
+		if from.Begin <= asked.At && asked.At <= from.End && asked.Value != "" && !lost(from) {
 			if asked.Value != to.Who {
 				return fmt.Errorf("%s was asked to hand over to %s, and %s led", from.Who, asked.Value, to.Who)
 			}

@@ -32,9 +32,18 @@ func (r record) is(at float64, who, role string) record {
 
 // leads has a candidate lead from when it becomes so until it gives up.
 func (r record) leads(from, to float64, who string, token uint64) record {
+	return r.led(from, to, who, token, "election: resigned: asked to")
+}
+
+// loses has a candidate lead until it loses its term.
+func (r record) loses(from, to float64, who string, token uint64) record {
+	return r.led(from, to, who, token, "election: leadership lost: not refreshed in time")
+}
+
+func (r record) led(from, to float64, who string, token uint64, cause string) record {
 	r = r.is(from, who, "leader")
 	r = r.add(from, history.Event{Who: who, Kind: history.Elected, Token: token, Until: time.Hour})
-	return r.add(to, history.Event{Who: who, Kind: history.Ended, Token: token, Text: "election: resigned: asked to"})
+	return r.add(to, history.Event{Who: who, Kind: history.Ended, Token: token, Text: cause})
 }
 
 func (r record) holds(at float64, token uint64) record {
@@ -64,6 +73,25 @@ func TestOnlyHeirsAreToBeElected(t *testing.T) {
 
 	found = handedOver().is(4, "b", "candidate").judge(demo.OnlyHeirs)
 	require.Equal(t, oracle.Broken, found.Verdict, "it was heir once, but not when it was elected")
+}
+
+func TestALeaderThatHasLostItsTermMayComeBack(t *testing.T) {
+	parts := []demo.Part{{ID: "a", Order: order.Rank, Rank: 1}, {ID: "b", Order: order.Rank, Rank: 2}, {ID: "c", Order: order.Rank, Rank: 3}}
+	asked := record{}.stands(0, "a").leads(0.2, 2, "a", 1).
+		stands(1, "b").is(1.1, "b", "heir").loses(2.1, 5, "b", 2).is(5, "b", "candidate").
+		stands(1.5, "c").add(4, history.Event{Who: "b", Kind: history.Asked, Value: "a"})
+	for who, verdict := range map[string]oracle.Verdict{"b": oracle.Kept, "c": oracle.Broken} {
+		played := asked.leads(6, 7, who, 3)
+		require.Equal(t, verdict, played.judge(demo.OnlyHeirs).Verdict, who)
+		require.Equal(t, oracle.Kept, played.judge(demo.RightNext(parts)).Verdict, "%s: what it was asked is over with its term", who)
+	}
+	alone := record{}.stands(0, "a").loses(0.2, 2, "a", 1).is(2, "a", "candidate").leads(3, 4, "a", 2)
+	for _, rule := range []oracle.Rule{demo.OnlyHeirs, demo.RightNext(parts)} {
+		require.Equal(t, oracle.Silent, alone.judge(rule).Verdict)
+	}
+
+	resigned := record{}.stands(0, "a").leads(0.2, 2, "a", 1).is(2, "a", "candidate").leads(3, 4, "a", 2)
+	require.Equal(t, oracle.Broken, resigned.judge(demo.OnlyHeirs).Verdict)
 }
 
 func TestAHandoverIsToLeaveTheSafeNeverEmpty(t *testing.T) {
