@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/consul/api"
 
+	"github.com/electkv/election/internal/ctxend"
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
@@ -234,8 +235,10 @@ func outcome(ctx context.Context, op, name string, rec kv.Record, err error) (kv
 	if err == nil {
 		return rec, nil
 	}
-	if cause := context.Cause(ctx); cause != nil && !definite(err) && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w (%w)", cause, err)
+	if !definite(err) {
+		if cause := ctxend.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w (%w)", cause, err)
+		}
 	}
 	return kv.Record{}, fmt.Errorf("consulkv: %s %.80q: %w", op, name, err)
 }

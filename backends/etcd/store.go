@@ -9,6 +9,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/electkv/election/internal/board"
+	"github.com/electkv/election/internal/ctxend"
 	"github.com/electkv/election/internal/spare"
 	"github.com/electkv/election/kv"
 )
@@ -216,20 +217,11 @@ func outcome(ctx context.Context, op, name string, rec kv.Record, err error) (kv
 		return rec, nil
 	}
 	if !definite(err) {
-		if cause := ended(ctx); cause != nil && !errors.Is(err, cause) {
+		if cause := ctxend.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", cause, err)
 		}
 	}
 	return kv.Record{}, fmt.Errorf("etcdkv: %s %.80q: %w", op, name, err)
-}
-
-// ended returns why ctx has ended, or nil. The client looks at the deadline itself, and
-// may be a moment ahead of ctx.
-func ended(ctx context.Context) error {
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		<-ctx.Done()
-	}
-	return context.Cause(ctx)
 }
 
 func definite(err error) bool {

@@ -3,10 +3,10 @@ package rediskv
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/electkv/election/internal/ctxend"
 	"github.com/electkv/election/internal/stack"
 )
 
@@ -48,11 +48,8 @@ func bounded(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return err
 	}
-	if deadline, ok := ctx.Deadline(); ok && !time.Now().Before(deadline) {
-		<-ctx.Done()
-	}
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if cause := ctxend.Cause(ctx); cause != nil {
+		return cause
 	}
 	return err
 }

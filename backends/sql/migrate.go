@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"github.com/electkv/election/internal/ctxend"
 )
 
 // migrating is the key of the advisory lock of those who make a table.
@@ -46,7 +47,7 @@ func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) er
 		err = t.suits(ctx)
 	}
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+		if cause := ctxend.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", cause, err)
 		}
 		return fmt.Errorf("sqlkv: make the table %s: %w", t.label, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/electkv/election/internal/board"
 	"github.com/electkv/election/internal/boottime"
+	"github.com/electkv/election/internal/ctxend"
 	"github.com/electkv/election/internal/observer"
 	"github.com/electkv/election/kv"
 )
@@ -268,8 +269,10 @@ func (t *table) outcome(ctx context.Context, op, name string, rec kv.Record, err
 	if err == nil {
 		return rec, nil
 	}
-	if cause := context.Cause(ctx); cause != nil && !definite(err) && !errors.Is(err, cause) {
-		err = fmt.Errorf("%w (%w)", cause, err)
+	if !definite(err) {
+		if cause := ctxend.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w (%w)", cause, err)
+		}
 	}
 	if t.book != nil && t.book.dialect.missing(err) {
 		err = fmt.Errorf("the table %s, or a column of it, is missing: make it with sqlkv.Migrate, or with the statements of sqlkv.Migration: %w", t.label, err)
