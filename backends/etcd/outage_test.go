@@ -2,13 +2,10 @@ package etcdkv_test
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc/codes"
 
 	"github.com/electkv/election/internal/testenv"
 	"github.com/electkv/election/kv"
@@ -160,17 +157,18 @@ func TestALeaderOfEtcdMayDie(t *testing.T) {
 	require.True(t, w.next().vacant())
 }
 
-// refreshPatiently refreshes a record within its TTL, as often as a member says that there is no
-// leader: it waits for one no longer than an election timeout.
+// refreshPatiently refreshes a record within its TTL, as often as the outcome is open: the member that
+// is asked may die meanwhile, or may say that there is no leader.
 func refreshPatiently(t testing.TB, store kv.Store, name string, rec kv.Record) kv.Record {
 	t.Helper()
 	ctx := within(t, rec.TTL)
 	for {
 		got, err := store.Refresh(ctx, name, rec)
-		if e, ok := errors.AsType[rpctypes.EtcdError](err); !ok || e.Code() != codes.Unavailable {
-			require.NoError(t, err)
+		if err == nil {
 			return got
 		}
+		require.NotErrorIs(t, err, kv.ErrStale)
+		require.NoError(t, ctx.Err(), err)
 		time.Sleep(10 * time.Millisecond)
 	}
 }
