@@ -168,7 +168,7 @@ func refreshPatiently(t testing.TB, store kv.Store, name string, rec kv.Record) 
 			return got
 		}
 		require.NotErrorIs(t, err, kv.ErrStale)
-		require.NoError(t, ctx.Err(), err)
+		require.NoError(t, context.Cause(ctx), "%v", err)
 		time.Sleep(10 * time.Millisecond)
 	}
 }
