@@ -142,9 +142,8 @@ func TestAMemberThatIsClosedIsNotMissedFirst(t *testing.T) {
 			rest = append(rest, id)
 		}
 	}
-	began := time.Now()
+	began, left := time.Now(), c.now()
 	require.NoError(t, all[leader].quit())
-	left := c.now()
 	require.Less(t, time.Since(began), c.opts.Interval)
 	require.Eventually(t, func() bool { return c.now()[rest[0]].Number != left[rest[0]].Number }, 2*c.opts.Interval, time.Millisecond, "%v", &c.chronicle)
 	c.merge(rest...)

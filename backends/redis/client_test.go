@@ -14,14 +14,9 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-// dial returns a client of a server, or of a cluster of several.
+// dial returns a client of a server, or of a cluster of several. It waits longer for a slow machine
+// than a program would.
 func dial(t testing.TB, addrs ...string) redis.UniversalClient {
-	t.Helper()
-	return dialWith(t, redis.UniversalOptions{Addrs: addrs})
-}
-
-// patient returns one that waits longer for a slow machine than a program would.
-func patient(t testing.TB, addrs ...string) redis.UniversalClient {
 	t.Helper()
 	const timeout = 30 * time.Second
 	return dialWith(t, redis.UniversalOptions{Addrs: addrs, DialTimeout: timeout, ReadTimeout: timeout, WriteTimeout: timeout})

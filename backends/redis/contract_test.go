@@ -40,7 +40,7 @@ func backend(t *testing.T, opts *rediskv.Options, addrs ...string) kvtest.Backen
 // backendOf is the same with whatever store is made of a client.
 func backendOf(t *testing.T, store func(redis.UniversalClient) kv.Store, addrs ...string) kvtest.Backend {
 	var sent requests
-	others := operator{patient(t, addrs...), prefix}
-	open := func(t testing.TB) kv.Store { return store(sent.count(patient(t, addrs...))) }
+	others := operator{dial(t, addrs...), prefix}
+	open := func(t testing.TB) kv.Store { return store(sent.count(dial(t, addrs...))) }
 	return kvtest.Backend{Open: open, Put: others.put, Remove: others.remove, Requests: sent.Load}
 }

@@ -123,7 +123,7 @@ func TestARequestWhoseDeadlineHasPassedLeavesNothingBehind(t *testing.T) {
 func TestACreateWhoseReplyWasLostIsFoundByItsSignature(t *testing.T) {
 	b := newBench(t, testenv.Redis(t))
 	proxy := testenv.NewProxy(t, testenv.Redis(t))
-	store := rediskv.New(patient(t, proxy.Addr()), nil)
+	store := rediskv.New(dial(t, proxy.Addr()), nil)
 	name, mine := b.name(), b.signed(time.Minute)
 	b.create(b.name(), time.Minute) // the server has to know the script
 	_, err := store.Get(b.ctx, name)

@@ -293,6 +293,9 @@ func TestARefusedSubscriptionIsAskedForSeldom(t *testing.T) {
 	t.Cleanup(func() { require.NoError(t, client.Close()) })
 	seen, _ := b.watch(rediskv.New(client, nil), b.name())
 	b.seesVacancy(seen, slack)
+	require.Eventually(t, func() bool {
+		return strings.Contains(b.other.Info(b.ctx, "commandstats").Val(), "cmdstat_subscribe:")
+	}, slack, 10*time.Millisecond, "it subscribes")
 	time.Sleep(3 * time.Second)
 	require.Less(t, b.refusals("subscribe"), 12, "pauses of 0.2, 0.4, 0.8, 1.6 s")
 }

@@ -108,7 +108,7 @@ func TestRunTakesItsTurnInTheLineOfAnOldLock(t *testing.T) {
 	session := etcdSession(t, addr)
 	old := concurrency.NewMutex(session, prefix+"/job")
 	require.NoError(t, old.Lock(t.Context()))
-	p.run(stay, "--id", "me", "--value", "my address", "--ttl", "4s", "--grace", "500ms")
+	p.run(stay, "--id", "me", "--value", "my address", "--ttl", "1m", "--grace", "500ms")
 	eventually(t, "it waits in line", func() bool {
 		resp, err := session.Client().Get(t.Context(), prefix+"/job/", clientv3.WithPrefix(), clientv3.WithCountOnly())
 		return err == nil && resp.Count == 2

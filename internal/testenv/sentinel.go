@@ -120,11 +120,12 @@ func newSentinel(primary *Server, quorum int) (*Server, error) {
 }
 
 // hasten makes a sentinel look at its nodes, and speak of itself, more often, as
-// long as it runs.
+// long as it runs. Nor does one that stood still for two seconds, on a busy machine, do nothing
+// for half a minute then ("tilt").
 func (s *Server) hasten() error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	_, err := s.ask(ctx, "sentinel", "debug", "info-period", "1000", "publish-period", "500")
+	_, err := s.ask(ctx, "sentinel", "debug", "info-period", "1000", "publish-period", "500", "tilt-trigger", "60000")
 	return err
 }
 

@@ -448,9 +448,9 @@ func TestAMemberCallsSeldomWhereItIsRefused(t *testing.T) {
 			calls <- struct{}{}
 		}
 	}()
+	begin := time.Now()
 	node := c.start(c.config(c.members[0]))
 	require.Eventually(t, func() bool { return len(calls) > 0 }, patience, time.Millisecond)
-	begin := time.Now()
 	time.Sleep(1500 * time.Millisecond)
 	listener.Close()
 	<-done
