@@ -161,7 +161,7 @@ func TestACandidateGetsInAfterTheLockDelayOfAHolderThatCrashed(t *testing.T) {
 	inEachForm(t, func(t *testing.T, opts *consulkv.Options) {
 		s, client, _ := openAs(t, opts)
 		name := newName()
-		session, _, err := client.Session().CreateNoChecks(&api.SessionEntry{TTL: "1s", LockDelay: delay}, nil)
+		session, _, err := client.Session().CreateNoChecks(&api.SessionEntry{TTL: "4s", LockDelay: delay}, nil)
 		require.NoError(t, err)
 		lock, err := client.LockOpts(&api.LockOptions{Key: name, Value: []byte("host-7"), Session: session})
 		require.NoError(t, err)

@@ -345,7 +345,7 @@ func TestALeaseThatWasWaitedForIsKeptAliveBeforeARecordHasIt(t *testing.T) {
 	both.Go(create)
 	<-asked
 	both.Go(create)
-	time.Sleep(100 * time.Millisecond) // or it comes later, and finds the lease
+	time.Sleep(time.Second) // or it comes later, and finds the lease, which is to be kept alive by then
 	close(granting)
 	both.Wait()
 	first, second := <-leases, <-leases

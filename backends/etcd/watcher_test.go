@@ -55,13 +55,14 @@ func (w *watcher) next() sighting {
 	}
 }
 
-// through returns the watch after an outage that it has to survive. On a busy machine that may take
-// about the ten seconds after which a watch ends: then it returns another watch.
+// through returns the watch after an outage that it has to survive. On a busy machine that may take so
+// long that the client next connects when the ten seconds are over after which a watch ends: then it
+// returns another watch.
 func (w *watcher) through(outage func()) *watcher {
 	w.t.Helper()
 	began := time.Now()
 	outage()
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 3*time.Second {
 		w.t.Logf("watching anew: the outage took %v", took)
 		return watching(w.t, w.store, w.name)
 	}
