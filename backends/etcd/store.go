@@ -217,9 +217,7 @@ func outcome(ctx context.Context, op, name string, rec kv.Record, err error) (kv
 		return rec, nil
 	}
 	if !definite(err) {
-		if cause := ctxend.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w (%w)", cause, err)
-		}
+		err = ctxend.Wrap(ctx, err)
 	}
 	return kv.Record{}, fmt.Errorf("etcdkv: %s %.80q: %w", op, name, err)
 }

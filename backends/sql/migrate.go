@@ -3,7 +3,6 @@ package sqlkv
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"github.com/electkv/election/internal/ctxend"
 )
@@ -47,10 +46,7 @@ func Migrate(ctx context.Context, db *sql.DB, dialect Dialect, opts *Options) er
 		err = t.suits(ctx)
 	}
 	if err != nil {
-		if cause := ctxend.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w (%w)", cause, err)
-		}
-		return fmt.Errorf("sqlkv: make the table %s: %w", t.label, err)
+		return fmt.Errorf("sqlkv: make the table %s: %w", t.label, ctxend.Wrap(ctx, err))
 	}
 	return nil
 }

@@ -270,9 +270,7 @@ func (t *table) outcome(ctx context.Context, op, name string, rec kv.Record, err
 		return rec, nil
 	}
 	if !definite(err) {
-		if cause := ctxend.Cause(ctx); cause != nil && !errors.Is(err, cause) {
-			err = fmt.Errorf("%w (%w)", cause, err)
-		}
+		err = ctxend.Wrap(ctx, err)
 	}
 	if t.book != nil && t.book.dialect.missing(err) {
 		err = fmt.Errorf("the table %s, or a column of it, is missing: make it with sqlkv.Migrate, or with the statements of sqlkv.Migration: %w", t.label, err)
