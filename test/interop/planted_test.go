@@ -69,7 +69,7 @@ func TestABareDelEndsATermOfOursInTime(t *testing.T) {
 	for _, bug := range []string{"", bugBlindRefresh} {
 		t.Run("ours "+cmp.Or(bug, "refreshes"), func(t *testing.T) {
 			t.Parallel()
-			s := redisSetup("SET NX PX and DEL")
+			s := redisSetup("SET NX PX and DEL").slower().slower() // ours has to lead well before the DEL
 			s.bug, s.hold = bug, [2]time.Duration{2 * s.ttl, 2 * s.ttl}
 			f := newFleet(t, s, testenv.Redis(t))
 			f.enter("old-1")
