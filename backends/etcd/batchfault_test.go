@@ -387,7 +387,10 @@ func TestAMemberThatIsCutOffProvesNothing(t *testing.T) {
 			})},
 	})
 	store := etcdkv.New(client, &etcdkv.Options{Prefix: prefix})
-	records := heldMany(t, store, 10)
+	records := make([]kv.Held, 10)
+	for i := range records {
+		records[i].Name, records[i].Record = heldPatiently(t, store)
+	}
 	requireRefreshed(t, records, kvtest.RefreshAll(t, within(t, patience), store, records))
 	for _, node := range others {
 		node.Pause()

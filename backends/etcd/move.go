@@ -14,13 +14,11 @@ import (
 	"github.com/electkv/election/kv"
 )
 
-const (
-	// longestMove is how many bytes of text a Txn moves, but for those of a single record.
-	longestMove = 512 << 10
+// longestMove is how many bytes of text a Txn moves, but for those of a single record.
+const longestMove = 512 << 10
 
-	// aside is how long a batch waits at most for what is done beside it.
-	aside = time.Second
-)
+// aside is how long a batch waits at most for what is done beside it.
+var aside = time.Second //nolint:gochecknoglobals // only tests change it
 
 // A move is what becomes of a claim's lease.
 type move struct {

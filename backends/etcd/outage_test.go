@@ -2,6 +2,8 @@ package etcdkv_test
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"testing"
 	"time"
 
@@ -153,8 +155,26 @@ func TestALeaderOfEtcdMayDie(t *testing.T) {
 		rec = publishPatiently(t, store, "safe", rec, rec.Value+"+")
 		w.sees(rec)
 	}
-	require.NoError(t, store.Delete(within(t, patience), "safe", rec))
+	require.Eventually(t, func() bool {
+		err := store.Delete(within(t, patience), "safe", rec)
+		return err == nil || errors.Is(err, kv.ErrStale)
+	}, patience, 10*time.Millisecond)
 	require.True(t, w.next().vacant())
+}
+
+// heldPatiently puts a record into a new safe of a cluster, which may lose its leader meanwhile.
+func heldPatiently(t testing.TB, store kv.Store) (string, kv.Record) {
+	t.Helper()
+	ctx := within(t, patience)
+	for {
+		name := rand.Text()
+		rec, err := store.Create(ctx, name, signed("held"))
+		if err == nil {
+			return name, rec
+		}
+		require.NoError(t, context.Cause(ctx), "%v", err)
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // refreshPatiently refreshes a record within its TTL, as often as the outcome is open: the member that
@@ -199,7 +219,7 @@ func TestAWatchSurvivesALossOfTheMajority(t *testing.T) {
 	cluster := testenv.StartEtcdCluster(t)
 	alone, others := cluster.Nodes[0], cluster.Nodes[1:]
 	store := open(t, nil, alone.Addr())
-	name, rec := held(t, store)
+	name, rec := heldPatiently(t, store)
 	w := watching(t, store, name)
 	w.sees(rec)
 	for _, node := range others {

@@ -651,6 +651,7 @@ func TestALeaseThatHasEndedGetsNoRecords(t *testing.T) {
 }
 
 func TestAGrantThatHangsHoldsUpNoRefresh(t *testing.T) {
+	t.Parallel() // it mostly waits
 	store, w := wiredTo(t, layout{}, testenv.Etcd(t))
 	records := mayShare(heldMany(t, store, 3))
 	w.granting = func(ctx context.Context) error {

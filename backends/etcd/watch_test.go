@@ -49,15 +49,17 @@ func TestAWatchSurvivesACompaction(t *testing.T) {
 	w := watching(t, open(t, nil, proxy.Addr()), name)
 	w.sees(rec)
 	for range 3 {
-		proxy.Cut()
-		for _, value := range []string{"one", "two", "three"} {
-			rec = publish(t, store, name, rec, value)
-		}
-		resp, err := client.Get(within(t, patience), prefix+name)
-		require.NoError(t, err)
-		_, err = client.Compact(within(t, patience), resp.Header.Revision)
-		require.NoError(t, err)
-		proxy.Heal()
+		w = w.through(func() {
+			proxy.Cut()
+			for _, value := range []string{"one", "two", "three"} {
+				rec = publish(t, store, name, rec, value)
+			}
+			resp, err := client.Get(within(t, patience), prefix+name)
+			require.NoError(t, err)
+			_, err = client.Compact(within(t, patience), resp.Header.Revision)
+			require.NoError(t, err)
+			proxy.Heal()
+		})
 		w.sees(rec)
 	}
 	rec = publish(t, store, name, rec, "the last")

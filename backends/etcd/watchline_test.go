@@ -24,14 +24,16 @@ func TestAWatchOfALineSurvivesACompaction(t *testing.T) {
 		w.sees(rec)
 		for range 3 {
 			second, third := joined(t, store, name, signed("second")), joined(t, store, name, signed("third"))
-			proxy.Cut()
-			require.NoError(t, store.Delete(within(t, patience), name, rec))
-			require.NoError(t, store.Delete(within(t, patience), name, second))
-			resp, err := client.Get(within(t, patience), prefix+name)
-			require.NoError(t, err)
-			_, err = client.Compact(within(t, patience), resp.Header.Revision)
-			require.NoError(t, err)
-			proxy.Heal()
+			w = w.through(func() {
+				proxy.Cut()
+				require.NoError(t, store.Delete(within(t, patience), name, rec))
+				require.NoError(t, store.Delete(within(t, patience), name, second))
+				resp, err := client.Get(within(t, patience), prefix+name)
+				require.NoError(t, err)
+				_, err = client.Compact(within(t, patience), resp.Header.Revision)
+				require.NoError(t, err)
+				proxy.Heal()
+			})
 			w.sees(third)
 			rec = third
 		}
