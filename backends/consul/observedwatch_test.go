@@ -67,10 +67,11 @@ func TestAnObservedWatchSurvivesARestoredSnapshot(t *testing.T) {
 
 // Nothing tells it of the record's end. Before it says so it looks once more.
 func TestAnObservedWatchTellsOfADeadRecordByItself(t *testing.T) {
+	t.Parallel() // it mostly waits
 	s, _, _ := observed(t)
 	owner, _, _ := observed(t)
 	name := newName()
-	rec := create(t, owner, name, signed("abandoned", 3*time.Second)) // a look may take as long
+	rec := create(t, owner, name, signed("abandoned", 8*time.Second)) // a look may take as long
 	next := watching(t, s, name)
 	require.Equal(t, rec, next().rec)
 	require.ErrorIs(t, next().err, kv.ErrVacant)

@@ -156,16 +156,28 @@ func aLateCreateFades(t *testing.T, opts *consulkv.Options, ttl time.Duration) b
 	unknown(t, err)
 	requests.refuse(nil)
 	req := (<-late).Clone(t.Context())
-	if !goesOn(t, s, others, after(5*ttl)) {
-		return false
-	}
 	req.Body, err = req.GetBody()
 	require.NoError(t, err)
-	resp, err := requests.next.RoundTrip(req)
-	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.Equal(t, others[0].Record.Lease, pair(t, client, name).Session)
+	var status int
+	var found *api.KVPair
+	due := after(5 * ttl)
+	if !goesOn(t, s, others, func() bool {
+		if !due() {
+			return false
+		}
+		resp, err := requests.next.RoundTrip(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		status = resp.StatusCode
+		found, _, err = client.KV().Get(name, &api.QueryOptions{RequireConsistent: true})
+		require.NoError(t, err)
+		return true
+	}) {
+		return false
+	}
+	require.Equal(t, http.StatusOK, status)
+	require.NotNil(t, found)
+	require.Equal(t, others[0].Record.Lease, found.Session)
 	came := time.Now()
 	if !goesOn(t, s, others, func() bool { return vacant(t, s, name) }) {
 		return false
@@ -238,10 +250,11 @@ func TestWhatAnotherHasWrittenOverARecordIsNotLetGo(t *testing.T) {
 		s, client, _ := openAs(t, options)
 		records, share := together(t, s, 2, ttl)
 		operator{client}.put(t, records[0].Name, "mine now")
-		if !share || !goesOn(t, s, records[1:], after(6*ttl)) {
+		var got *api.KVPair
+		due := after(6 * ttl)
+		if !share || !goesOn(t, s, records[1:], func() bool { got = pair(t, client, records[0].Name); return due() }) {
 			return false
 		}
-		got := pair(t, client, records[0].Name)
 		require.Equal(t, "mine now", string(got.Value))
 		require.Equal(t, records[0].Record.Lease, got.Session)
 		return true
@@ -262,9 +275,7 @@ func TestALockThatAnotherHasWrittenOverARecordIsOpenedAndKeepsWhatItSays(t *test
 				return false
 			}
 			require.Equal(t, "mine now", string(pair(t, client, key).Value))
-			again, err := s.Create(t.Context(), key, signed("again", ttl))
-			require.NoError(t, err)
-			require.Greater(t, again.Token, records[0].Record.Token)
+			require.Greater(t, create(t, s, key, signed("again", ttl)).Token, records[0].Record.Token)
 			return true
 		})
 	}
@@ -280,17 +291,19 @@ func TestARenewalOfASessionThatWasNotRenewedInTimeProvesNothing(t *testing.T) {
 		records, share := together(t, s, 2, ttl)
 		time.Sleep(ttl)
 		told := kvtest.RefreshAll(t, t.Context(), s, records)
+		requests.take()
+		again := kvtest.RefreshAll(t, t.Context(), s, records)
+		renewals := requests.take()["session/renew/"]
 		if !share || time.Since(began) >= lives*ttl {
 			return false // it may have ended
 		}
 		for _, v := range told {
 			unknown(t, v.Err)
 		}
-		requests.take()
-		for _, v := range kvtest.RefreshAll(t, t.Context(), s, records) {
+		for _, v := range again {
 			require.Error(t, v.Err)
 		}
-		require.NotZero(t, requests.take()["session/renew/"])
+		require.NotZero(t, renewals)
 		require.NotEqual(t, records[0].Record.Lease, crowdOf(t, s, 1, ttl)[0].Record.Lease)
 		require.Eventually(t, func() bool { return vacant(t, s, records[0].Name) }, 3*time.Minute, 100*time.Millisecond)
 		return true
@@ -327,13 +340,15 @@ func TestASessionThatWasNotRenewedInTimeIsLostForAsLongAsARecordIsKept(t *testin
 		}
 		requests.take()
 		_, err := s.Refresh(t.Context(), kept[0].Name, kept[0].Record)
+		renewals, gone := requests.take()["session/renew/"], vacant(t, s, kept[0].Name)
+		left := s.Delete(t.Context(), kept[0].Name, kept[0].Record)
 		if time.Since(last) > ttl*9/10 {
 			return false
 		}
 		unknown(t, err)
-		require.NotZero(t, requests.take()["session/renew/"])
-		require.False(t, vacant(t, s, kept[0].Name))
-		require.NoError(t, s.Delete(t.Context(), kept[0].Name, kept[0].Record))
+		require.NotZero(t, renewals)
+		require.False(t, gone)
+		require.NoError(t, left)
 		return true
 	})
 }

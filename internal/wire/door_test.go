@@ -73,8 +73,7 @@ func TestStrangersDoNotKeepAMemberOut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, 2)
-			called := c.start(c.config(c.members[1]))
-			require.Eventually(t, func() bool { ok, _ := called.connected(called.id); return ok }, patience, time.Millisecond)
+			called := c.visitable(c.config(c.members[1]))
 			besiege(t, called.id, test.each, test.say, test.from...)
 			// A caller that is not let in gives up after three seconds, and they are
 			// still there when it calls again.

@@ -100,8 +100,7 @@ func (v visitor) lives() {
 func TestWhoDoesNotBelongHereIsRefusedAndToldWhy(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
-	node := c.start(c.config(c.members[1]))
-	require.Eventually(t, func() bool { ok, _ := node.connected(node.id); return ok }, patience, time.Millisecond)
+	node := c.visitable(c.config(c.members[1]))
 	first, self, last := c.members[0], c.members[1], c.members[2]
 	ours := c.protocol()
 	changed := func(change func(*wire.Protocol)) []byte { return c.spoken(change).Hello(first, 1) }
@@ -300,6 +299,14 @@ func TestWhoHasNotMetItselfLetsNobodyIn(t *testing.T) {
 	require.Empty(t, second.received)
 }
 
+// visitable starts a node, and waits until it has met itself: before that, it lets nobody in.
+func (c cluster) visitable(config wire.Config) *node {
+	c.Helper()
+	n := c.start(config)
+	require.Eventually(c, func() bool { ok, _ := n.connected(n.id); return ok }, patience, time.Millisecond)
+	return n
+}
+
 // visitAs is a visitor that has been let in as the first member.
 func (c cluster) visitAs(to string, incarnation uint64) visitor {
 	c.Helper()
@@ -311,7 +318,7 @@ func (c cluster) visitAs(to string, incarnation uint64) visitor {
 func TestAPeerThatSpeaksWrongIsCutOffAndNothingElseHappens(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
-	node, other := c.start(c.config(c.members[1])), c.start(c.config(c.members[2]))
+	node, other := c.visitable(c.config(c.members[1])), c.start(c.config(c.members[2]))
 	for name, test := range map[string]struct {
 		say  []byte
 		want string
@@ -336,7 +343,7 @@ func TestAPeerThatSpeaksWrongIsCutOffAndNothingElseHappens(t *testing.T) {
 func TestASilentMemberSaysThatItIsAlive(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
-	node := c.start(c.config(c.members[1]))
+	node := c.visitable(c.config(c.members[1]))
 	k, body, err := wire.ReadFrame(c.visitAs(node.id, 1), wire.MaxHello)
 	require.NoError(t, err)
 	require.Equal(t, wire.KindAlive, k)
@@ -346,7 +353,7 @@ func TestASilentMemberSaysThatItIsAlive(t *testing.T) {
 func TestThereIsRoomForSoManyClientsAndForAnotherWhenOneHasGone(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 1)
-	node := c.start(c.config(c.members[0]))
+	node := c.visitable(c.config(c.members[0]))
 	hello := func(i int) []byte { return c.protocol().Hello("", uint64(i)) }
 	config := c.authority.Config("client")
 	first := c.visit(node.id, config)
@@ -372,7 +379,7 @@ func TestThereIsRoomForSoManyClientsAndForAnotherWhenOneHasGone(t *testing.T) {
 func TestASlowLorisIsShutOut(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
-	node := c.start(c.config(c.members[1]))
+	node := c.visitable(c.config(c.members[1]))
 	silent, err := net.Dial("tcp", node.id)
 	require.NoError(t, err)
 	defer silent.Close()
@@ -392,7 +399,7 @@ func TestASlowLorisIsShutOut(t *testing.T) {
 func TestAPeerThatReadsNothingIsDroppedAndHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
-	node, other := c.start(c.config(c.members[1])), c.start(c.config(c.members[2]))
+	node, other := c.visitable(c.config(c.members[1])), c.start(c.config(c.members[2]))
 	v := c.visitAs(node.id, 1)
 	v.lives() // and only reads nothing
 	node.delivers(other, "before")
@@ -414,7 +421,7 @@ func TestAPeerThatReadsNothingIsDroppedAndHoldsUpNobody(t *testing.T) {
 func TestAnotherIncarnationWaitsForTheEndOfTheConnectedOne(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)
-	node := c.start(c.config(c.members[1]))
+	node := c.visitable(c.config(c.members[1]))
 	old := c.visitAs(node.id, 1)
 	old.lives()
 	hello := func(incarnation uint64) []byte { return c.protocol().Hello(c.members[0], incarnation) }
