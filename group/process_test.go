@@ -162,17 +162,24 @@ func merged() time.Duration {
 	return group.Options{Interval: 200 * time.Millisecond}.Merged()
 }
 
-// merge waits until some processes are one group, and returns it.
-func (ps *processes) merge(some ...*process) group.Group {
-	ps.Helper()
-	who := []string{}
+func whoOf(some []*process) (who []string) {
 	for _, p := range some {
 		who = append(who, p.Who)
 	}
-	began := time.Now()
-	require.Eventually(ps, func() bool { return ps.together(who...) }, merged()+patience, 5*time.Millisecond, "%v are no group: %v", who, &ps.chronicle)
+	return who
+}
+
+// merge waits until some processes are one group, and returns the notes that show it: on a busy
+// machine later ones may not.
+func (ps *processes) merge(some ...*process) (seen *chronicle) {
+	ps.Helper()
+	who, began := whoOf(some), time.Now()
+	require.Eventually(ps, func() bool {
+		seen = &chronicle{notes: ps.all()}
+		return seen.together(who...)
+	}, merged()+patience, 5*time.Millisecond, "%v are no group: %v", who, &ps.chronicle)
 	ps.Logf("%v are one group after %v", who, time.Since(began).Round(time.Millisecond))
-	return ps.now()[who[0]]
+	return seen
 }
 
 func TestProcessesMergeAndGoOnWithoutThoseThatAreKilled(t *testing.T) {
@@ -182,7 +189,7 @@ func TestProcessesMergeAndGoOnWithoutThoseThatAreKilled(t *testing.T) {
 	ids := []string{testenv.FreeAddr(t), testenv.FreeAddr(t), testenv.FreeAddr(t)}
 	ps := launch(t, ids, nil, func(int) (string, string, string) { return cert, key, ca })
 	a, b, c := ps.list[0], ps.list[1], ps.list[2]
-	whole := ps.merge(a, b, c)
+	whole := ps.merge(a, b, c).now()[a.Who]
 	leader, others := a, []*process{b, c}
 	for i, p := range ps.list {
 		if p.ID == whole.Leader {

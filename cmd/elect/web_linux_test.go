@@ -160,8 +160,9 @@ func pairOf(t *testing.T, p *place, store string, flags ...string) (first *proc,
 }
 
 const (
-	shapesTTL   = 10 * time.Second
-	shapesGrace = 500 * time.Millisecond
+	shapesTTL     = 20 * time.Second
+	shapesGrace   = 500 * time.Millisecond
+	shapesAttempt = shapesTTL * 3 / 10 // a request takes no longer
 )
 
 // shapes are an elect with and without a COMMAND.
@@ -246,6 +247,7 @@ func TestLeaderIsNotAnsweredPastTrustByAnElectThatIsCutOff(t *testing.T) {
 				p.store = "redis://" + server + where
 				_, of, ofNext := pairOf(t, p, "redis://"+proxy.Addr()+where, flags...)
 				fault(proxy)
+				time.Sleep(shapesAttempt) // what was answered before may be heard of late
 				cut := time.Now()
 				eventually(t, "the other leads", func() bool { return ofNext.leads(cut) })
 				time.Sleep(500 * time.Millisecond)

@@ -35,7 +35,7 @@ func TestProcessesFindEachOtherByTheRosterAndGoOnWithoutTheStore(t *testing.T) {
 			before := p.groups(three...)
 			p.starts(test.open(t, server.Addr()), fourth)
 			p.merge(fourth) // it works alone: it knows nobody, and nobody knows it
-			time.Sleep(10 * time.Second)
+			time.Sleep(30 * time.Second)
 			require.Equal(t, before, p.groups(three...), "they are the group that they were")
 			require.Equal(t, whole, before[len(before)-1])
 
