@@ -139,10 +139,9 @@ func (f *fleet) stood(id string) time.Duration {
 // MaxTerm has the leadership travel round the ring of all, one write each.
 func TestLeadershipGoesRoundTheRingWithoutAVacancy(t *testing.T) {
 	t.Parallel()
-	const turn = 4 * time.Second
 	each(t, func(t *testing.T, k kind) {
 		f := newFleet(t, k.setUp(t))
-		options := election.Options{TTL: turn, Succession: election.Ring, MaxTerm: turn}
+		options := election.Options{TTL: calm, Succession: election.Ring, MaxTerm: calm}
 		f.enter("ann", options)
 		_, term := f.leads(0, patience)
 		sights, page := f.lookOut(), f.book.page()
@@ -157,7 +156,7 @@ func TestLeadershipGoesRoundTheRingWithoutAVacancy(t *testing.T) {
 		require.Equal(t, want, who[:len(want)])
 		sights.neverVacant(t, tokens)
 		f.oneWrite(page, len(tokens)-1)
-		f.judge(turn)
+		f.judge(calm)
 	})
 }
 
