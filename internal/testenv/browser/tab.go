@@ -18,6 +18,7 @@ type Tab struct {
 	session string
 
 	mu     sync.Mutex
+	loaded bool
 	wrongs []string
 	cut    bool // a request failed on its way to the server
 }
@@ -76,7 +77,8 @@ func (t *Tab) load(url string) bool {
 	t.Await("document.readyState === 'complete' && location.href !== 'about:blank'")
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return !t.cut
+	t.loaded = !t.cut
+	return t.loaded
 }
 
 // Close closes the tab, as a user does.
@@ -220,6 +222,9 @@ func (t *Tab) hear(m message) {
 			Entry struct{ Level, Text, URL string }
 		}
 		if json.Unmarshal(m.Params, &log) == nil && log.Entry.Level != "verbose" {
+			if t.loaded && strings.Contains(log.Entry.Text, "net::ERR_NETWORK_CHANGED") {
+				return // an address of this machine came or went, and the page asks again
+			}
 			t.cut = t.cut || strings.Contains(log.Entry.Text, "net::ERR_")
 			t.wrongs = append(t.wrongs, log.Entry.Text+" "+log.Entry.URL)
 		}
