@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -213,11 +214,11 @@ func TestRunKeepsTheRecordUntilACommandDeafToSIGTERMIsDead(t *testing.T) {
 }
 
 func TestRunLeavesNothingOfACommandThatForksWithoutEnd(t *testing.T) {
-	p := newPlace(t)
+	p, id := newPlace(t), "forker-"+rand.Text() // these tests may run elsewhere on this machine
 	const forks = `trap '' TERM; echo $$ >"$1/child"
 spawn() { while [ ! -e "$1/over" ]; do sh -c 'trap "" TERM; sleep 0.02; (setsid sleep 5 &)' & sleep 0.01; done; }
 spawn "$1" & spawn "$1"`
-	e := p.run(forks, "--ttl", "1m", "--grace", "200ms", "--once", "--id", "forker")
+	e := p.run(forks, "--ttl", "1m", "--grace", "200ms", "--once", "--id", id)
 	p.pid("child")
 	guard := guardOf(t, e)
 	time.Sleep(300 * time.Millisecond)
@@ -231,7 +232,7 @@ spawn "$1" & spawn "$1"`
 	for _, entry := range entries {
 		environ, err := os.ReadFile(filepath.Join("/proc", entry.Name(), "environ"))
 		if err == nil {
-			require.NotContains(t, string(environ), "ELECTION_ID=forker\x00", "process %s is left", entry.Name())
+			require.NotContains(t, string(environ), "ELECTION_ID="+id+"\x00", "process %s is left", entry.Name())
 		}
 	}
 }
