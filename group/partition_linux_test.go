@@ -79,21 +79,6 @@ func (h *hosts) mend(some ...*process) {
 	}
 }
 
-// leader returns the leader of the group that some processes are, and the others.
-func (h *hosts) leader(seen *chronicle, some ...*process) (leader *process, others []*process) {
-	h.Helper()
-	g := seen.now()[some[0].Who]
-	for _, p := range some {
-		if p.ID == g.Leader {
-			leader = p
-		} else {
-			others = append(others, p)
-		}
-	}
-	require.NotNil(h, leader, "%v", g)
-	return leader, others
-}
-
 // parted splits two processes of a group, of which number 0 leads, until something holds. If the
 // group has got another leader first, on a busy machine, it does that again.
 func (h *hosts) parted(all []*process, one, other int, holds func(seen *chronicle, a, b *process) bool) {

@@ -182,6 +182,21 @@ func (ps *processes) merge(some ...*process) (seen *chronicle) {
 	return seen
 }
 
+// leader returns the leader of the group that some processes are, and the others.
+func (ps *processes) leader(seen *chronicle, some ...*process) (leader *process, others []*process) {
+	ps.Helper()
+	g := seen.now()[some[0].Who]
+	for _, p := range some {
+		if p.ID == g.Leader {
+			leader = p
+		} else {
+			others = append(others, p)
+		}
+	}
+	require.NotNil(ps, leader, "%v", g)
+	return leader, others
+}
+
 func TestProcessesMergeAndGoOnWithoutThoseThatAreKilled(t *testing.T) {
 	t.Parallel()
 	authority := testenv.NewAuthority(t)
@@ -189,13 +204,7 @@ func TestProcessesMergeAndGoOnWithoutThoseThatAreKilled(t *testing.T) {
 	ids := []string{testenv.FreeAddr(t), testenv.FreeAddr(t), testenv.FreeAddr(t)}
 	ps := launch(t, ids, nil, func(int) (string, string, string) { return cert, key, ca })
 	a, b, c := ps.list[0], ps.list[1], ps.list[2]
-	whole := ps.merge(a, b, c).now()[a.Who]
-	leader, others := a, []*process{b, c}
-	for i, p := range ps.list {
-		if p.ID == whole.Leader {
-			leader, others = p, []*process{ps.list[(i+1)%3], ps.list[(i+2)%3]}
-		}
-	}
+	leader, others := ps.leader(ps.merge(a, b, c), a, b, c)
 	ps.kill(leader)
 	ps.merge(others...)
 	ps.start(leader)
