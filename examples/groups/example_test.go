@@ -34,8 +34,8 @@ func TestProcessesFindEachOtherByTheRosterAndGoOnWithoutTheStore(t *testing.T) {
 			server.Kill()
 			before := p.groups(three...)
 			p.starts(test.open(t, server.Addr()), fourth)
-			p.merge(fourth) // it works alone: it knows nobody, and nobody knows it
-			time.Sleep(30 * time.Second)
+			p.merge(fourth)              // it works alone: it knows nobody, and nobody knows it
+			time.Sleep(30 * time.Second) // a group would have missed a member by now
 			require.Equal(t, before, p.groups(three...), "they are the group that they were")
 			require.Equal(t, whole, before[len(before)-1])
 
