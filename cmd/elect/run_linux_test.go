@@ -216,16 +216,18 @@ func TestRunKeepsTheRecordUntilACommandDeafToSIGTERMIsDead(t *testing.T) {
 func TestRunLeavesNothingOfACommandThatForksWithoutEnd(t *testing.T) {
 	p, id := newPlace(t), "forker-"+rand.Text() // these tests may run elsewhere on this machine
 	const forks = `trap '' TERM; echo $$ >"$1/child"
-spawn() { while [ ! -e "$1/over" ]; do sh -c 'trap "" TERM; sleep 0.02; (setsid sleep 5 &)' & sleep 0.01; done; }
+spawn() { while [ ! -e "$1/over" ]; do sh -c 'trap "" TERM; sleep 0.02; (setsid sleep 60 >"$1/out" 2>&1 &)' & sleep 0.01; done; }
 spawn "$1" & spawn "$1"`
 	e := p.run(forks, "--ttl", "1m", "--grace", "200ms", "--once", "--id", id)
 	p.pid("child")
 	guard := guardOf(t, e)
 	time.Sleep(300 * time.Millisecond)
 	p.remove()
+	removed := time.Now()
 	status := e.status(t)
 	require.NoError(t, os.WriteFile(filepath.Join(p.notes, "over"), nil, 0o600))
 	require.Equal(t, 125, status)
+	require.Less(t, time.Since(removed), 30*time.Second, "it has waited for them, and killed none")
 	require.False(t, alive(guard))
 	entries, err := os.ReadDir("/proc")
 	require.NoError(t, err)
