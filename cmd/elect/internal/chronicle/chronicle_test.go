@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -69,20 +70,24 @@ func follow(t *testing.T, store kv.Store, names ...string) *chronicle.Chronicle 
 }
 
 // campaign has a candidate campaign for "job" until the test or stop ends that.
-func campaign(t *testing.T, store kv.Store, id string) (stop func()) {
+func campaign(t *testing.T, store kv.Store, id string) {
 	t.Helper()
-	return campaignWith(t, store, &election.Options{ID: id, TTL: ttl})
+	campaignWith(t, store, &election.Options{ID: id, TTL: ttl})
 }
 
-func campaignWith(t *testing.T, store kv.Store, options *election.Options) (stop func()) {
+// campaignWith also tells when the work has begun. The store shows the record before that, and a
+// candidate that is stopped in between removes it, as of a term that has not begun.
+func campaignWith(t *testing.T, store kv.Store, options *election.Options) (works <-chan struct{}, stop func()) {
 	t.Helper()
 	candidate, err := election.New(store, "job", options)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
+	begun, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
+		once := sync.OnceFunc(func() { close(begun) })
 		_ = candidate.Run(ctx, func(ctx context.Context, _ *election.Term) error {
+			once()
 			<-ctx.Done()
 			return nil
 		})
@@ -92,7 +97,7 @@ func campaignWith(t *testing.T, store kv.Store, options *election.Options) (stop
 		<-done
 	}
 	t.Cleanup(stop)
-	return stop
+	return begun, stop
 }
 
 // await waits until something holds of the election "job".
@@ -143,8 +148,9 @@ func TestHandOversLossesAndVacanciesAreToldApart(t *testing.T) {
 	e := await(t, c, func(e chronicle.Election) bool { return e.Now().State == chronicle.Vacant })
 	require.Empty(t, e.Trouble)
 
-	resign := campaignWith(t, store, &election.Options{ID: "anna", TTL: time.Minute})
+	works, resign := campaignWith(t, store, &election.Options{ID: "anna", TTL: time.Minute})
 	await(t, c, leads("anna"))
+	<-works
 	cable := kvfault.Wrap(store)
 	campaign(t, cable.Store, "ben")
 	await(t, c, succeeds("ben"))
@@ -152,7 +158,7 @@ func TestHandOversLossesAndVacanciesAreToldApart(t *testing.T) {
 	e = await(t, c, leads("ben"))
 	require.Equal(t, []string{"anna handed over"}, ends(e))
 
-	last := campaignWith(t, store, &election.Options{ID: "cleo", TTL: time.Minute})
+	_, last := campaignWith(t, store, &election.Options{ID: "cleo", TTL: time.Minute})
 	await(t, c, succeeds("cleo"))
 	cable.On().DropRequests()
 	e = await(t, c, leads("cleo"))

@@ -37,7 +37,8 @@ func TestARosterTellsWhoTakesPart(t *testing.T) {
 	c := follow(t, store, "job")
 	c.ReadRosters()
 	stand := func(id string, rank int, store kv.Store) (stop func()) {
-		return campaignWith(t, store, &election.Options{ID: id, TTL: ttl, Rank: rank, Value: "at " + id, Roster: true})
+		_, stop = campaignWith(t, store, &election.Options{ID: id, TTL: ttl, Rank: rank, Value: "at " + id, Roster: true})
+		return stop
 	}
 	resign := stand("anna", 3, store)
 	await(t, c, casts("anna leads"))
