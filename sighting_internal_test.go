@@ -11,7 +11,7 @@ import (
 )
 
 func TestContextsThatOutlastAnotherLeaveNothingWithIt(t *testing.T) {
-	// A garbage collection may count goroutines that have ended as if they had not.
+	// While garbage is collected, the runtime may count goroutines that have ended.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	ctx, cancel := context.WithCancel(t.Context())
 	for range 1000 {

@@ -26,7 +26,7 @@ func settled() int {
 }
 
 func TestWhileNothingHappensThereAreNoGoroutines(t *testing.T) {
-	// A garbage collection may count goroutines that have ended as if they had not.
+	// While garbage is collected, the runtime may count goroutines that have ended.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	bubble(t, func(t *testing.T, w *world) {
 		before := settled()

@@ -69,14 +69,15 @@ func follow(t *testing.T, store kv.Store, names ...string) *chronicle.Chronicle 
 	return c
 }
 
-// campaign has a candidate campaign for "job" until the test or stop ends that.
+// campaign has a candidate campaign for "job" until the test ends.
 func campaign(t *testing.T, store kv.Store, id string) {
 	t.Helper()
 	campaignWith(t, store, &election.Options{ID: id, TTL: ttl})
 }
 
-// campaignWith also tells when the work has begun. The store shows the record before that, and a
-// candidate that is stopped in between removes it, as of a term that has not begun.
+// campaignWith also returns what ends the campaign sooner, and tells when the work has begun. The
+// store shows the record before that, and a candidate that is stopped in between removes it, as of
+// a term that has not begun.
 func campaignWith(t *testing.T, store kv.Store, options *election.Options) (works <-chan struct{}, stop func()) {
 	t.Helper()
 	candidate, err := election.New(store, "job", options)
